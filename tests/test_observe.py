@@ -37,7 +37,7 @@ def test_a_connector_without_a_status_is_unknown_and_a_missing_one_is_absent(
     standin: StandIn, client: ConnectClient
 ) -> None:
     client.create(A, CONFIG)
-    standin.cluster.lag = 99
+    standin.cluster.delay = 99
     client.create(B, CONFIG)
     standin.calls.clear()
     state = observe(client, [A, B, C])

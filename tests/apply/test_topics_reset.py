@@ -89,7 +89,7 @@ def test_a_reset_without_an_answer_is_sent_again(clock: ManualClock, *, happens:
 
 def test_after_a_deletion_only_what_connect_has_left_is_reset(clock: ManualClock) -> None:
     cluster = cluster_with(clock, connector("a", RUNNING))
-    cluster.rules.later(cluster.rules._active.clear, 2)
+    cluster.rules.later("a", cluster.rules._active.clear, 2)
     outcomes = carried_out(cluster, step("a", Action.DELETE), AFTER_DELETION)
     assert [one.result for one in outcomes] == [Result.APPLIED, Result.APPLIED]
     assert cluster.calls == [("delete", "a")], "Connect has reset its topics"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 from contextlib import closing
 
@@ -83,14 +84,15 @@ def test_an_interrupt_finishes_the_step_in_progress_and_names_the_remaining_step
     at: Workplace, standin: StandIn, number: int
 ) -> None:
     standin.cluster.version = "3.6.2"  # on which the creation of a stopped connector takes two steps
-    standin.cluster.lag = FOR_EVER
+    standin.cluster.delay = FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     with Terminal(at, ["apply", "--yes"], piped=True) as terminal:
         at.await_that(lambda: standin.count("POST"), bool)
         terminal.send(number)
         terminal.wait("interrupted: finishing the steps in progress; interrupt again to stop immediately")
         with standin.cluster.lock:
-            standin.cluster.lag = standin.cluster.connectors[at.name("orders")].due = 0
+            standin.cluster.delay = 0
+            standin.cluster.catch_up(math.inf)
         assert terminal.code() == 130
         out = terminal.out.decode()
     assert f"# {at.name('orders')}: stop skipped: interrupted" in out

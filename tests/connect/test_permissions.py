@@ -44,7 +44,7 @@ SENDS: Mapping[str, Callable[[ConnectClient, Path], object]] = {
     "stop": lambda client, _: client.stop(NAME),
     "validate": lambda client, _: client.validate(CLASS, {}),
 }
-SILENT = {"close", "conceal", "concealed", "end_requests_at", "gone", "guarded_by", "require"}
+SILENT = {"close", "conceal", "concealed", "end_requests_at", "gone", "guarded_by", "require", "threads"}
 
 
 def documented() -> Iterator[str]:

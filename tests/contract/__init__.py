@@ -1,1 +1,1 @@
-"""One test suite for the stand-in and a real Connect: the client relies only on what both do."""
+"""One test suite for the stand-in, the model of the simulation and a real Connect: we rely only on what all do."""

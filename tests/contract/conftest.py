@@ -1,4 +1,6 @@
-"""The two clusters on which each test runs: the stand-in, and a real broker and worker.
+"""The clusters on which each test runs: the stand-in, the model of the simulation, and a real broker and worker.
+
+The stand-in and the model have the same rules. The model is used without HTTP, and each effect takes time.
 
 If `GITOPS_CONNECT_CONTRACT_URL` is set, that worker is used instead of the sandbox's.
 """
@@ -11,18 +13,28 @@ from pathlib import Path
 
 import pytest
 from standin.connect import StandIn
+from support.cluster.manual_clock import ManualClock
+from support.cluster.memory_cluster import MemoryCluster
 
-from contract.under_test import Contract
+from contract.under_test import Contract, model_client
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import ClusterSettings
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e)])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "standin":
-        with StandIn() as standin:
+@pytest.fixture
+def model() -> MemoryCluster:
+    """The cluster of the simulation, in which each effect takes time. Time passes only while a test waits."""
+    model = MemoryCluster(ManualClock())
+    model.rules.accepts_any_config, model.rules.transit = False, 0.3
+    return model
+
+
+@pytest.fixture(params=["standin", "model", pytest.param("real", marks=pytest.mark.e2e)])
+def url(request: pytest.FixtureRequest, model: MemoryCluster) -> Iterator[str]:
+    if request.param in ("standin", "model"):
+        with StandIn(model.rules if request.param == "model" else None) as standin:
             yield standin.url
     elif own := os.environ.get("GITOPS_CONNECT_CONTRACT_URL"):
         yield own
@@ -31,10 +43,13 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.fixture
-def contract(url: str, tmp_path: Path) -> Iterator[Contract]:
+def contract(url: str, tmp_path: Path, request: pytest.FixtureRequest, model: MemoryCluster) -> Iterator[Contract]:
     settings = ClusterSettings(ClusterName("contract"), (url,))
     with ConnectClient(settings, SystemClock()) as client:
-        contract = Contract(client, url, tmp_path)
+        if request.node.callspec.params["url"] == "model":
+            contract = Contract(model_client(model, client), url, tmp_path, pause=model.pass_time)
+        else:
+            contract = Contract(client, url, tmp_path)
         yield contract
         for name in contract.made:
             client.delete(name)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from acceptance.test_other_versions import RELEASES
 from standin.connect import StandIn
+from support.cluster.memory_cluster import MemoryCluster
 
 from contract.under_test import Contract, sink_entry
 from gitops_connect.connect.client import ConnectClient
@@ -56,10 +57,10 @@ def start(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
         yield up
 
 
-@pytest.fixture(params=["standin", pytest.param("real", marks=pytest.mark.e2e), *OTHERS])
-def url(request: pytest.FixtureRequest) -> Iterator[str]:
-    if request.param == "standin":
-        with StandIn() as standin:
+@pytest.fixture(params=["standin", "model", pytest.param("real", marks=pytest.mark.e2e), *OTHERS])
+def url(request: pytest.FixtureRequest, model: MemoryCluster) -> Iterator[str]:
+    if request.param in ("standin", "model"):
+        with StandIn(model.rules if request.param == "model" else None) as standin:
             yield standin.url
     elif request.param == "real":
         shared = os.environ.get("GITOPS_CONNECT_CONTRACT_URL")

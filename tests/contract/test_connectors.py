@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from contract.under_test import SOURCE, Contract, entry
+from contract.under_test import OVER_HTTP, SOURCE, Contract, entry
 from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
@@ -163,7 +163,7 @@ def test_a_task_can_fail_in_a_running_connector(contract: Contract) -> None:
 def test_a_deleted_connector_is_gone_and_can_be_deleted_again(contract: Contract) -> None:
     name = contract.create("gone", contract.source())
     contract.client.delete(name)
-    assert name not in contract.client.names()
+    contract.await_absence(name)
     contract.client.delete(name)
     answer = {"error_code": 404, "message": f"Connector {name} not found"}
     assert contract.json("DELETE", f"/connectors/{name}") == (404, answer)
@@ -187,9 +187,10 @@ def test_odd_names_are_addressed_as_they_are(contract: Contract) -> None:
     for name in names:
         assert contract.await_state(name, "STOPPED").config["topic"] == "odd"
         contract.client.delete(name)
-    assert not contract.client.names() & set(names)
+        contract.await_absence(name)
 
 
+@OVER_HTTP
 @pytest.mark.parametrize("text", ["sl/ash", "per%cent", "back\\slash"])
 def test_names_that_cannot_be_addressed_are_refused_before_connect_takes_them(contract: Contract, text: str) -> None:
     """Connect would create the connector, but could not be asked for it, because Jetty refuses its path."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.files.manifests import offsets
 
-from contract.under_test import TOPIC, Contract, entry, sink_entry
+from contract.under_test import OVER_HTTP, TOPIC, Contract, entry, sink_entry
 from gitops_connect.errors import NotFound, NotStopped, OffsetsNotChanged, Rejected
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
@@ -30,6 +30,7 @@ def read(path: str) -> Offsets:
     return offsets(*lines)
 
 
+@OVER_HTTP
 def test_what_is_sent_as_bytes_is_current_and_is_streamed_back(contract: Contract, tmp_path: Path) -> None:
     name = contract.stopped("bytes", contract.numbers())
     patch: dict[object, object] = {}
@@ -43,6 +44,7 @@ def test_what_is_sent_as_bytes_is_current_and_is_streamed_back(contract: Contrac
     assert contract.client.save_offsets(name, tmp_path / "other", 10_000_000) == patch
 
 
+@OVER_HTTP
 @pytest.mark.parametrize(
     ("is_sink", "patches", "current"),
     [

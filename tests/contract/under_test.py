@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import uuid4
 
 import pytest
 import requests
 import yaml
+from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import TargetState
@@ -26,6 +27,8 @@ TOPIC, OTHER = "connect-configs", "connect-status"
 """Topics with one partition that every worker under test has; their content does not matter."""
 FIXTURES = "org.example.fixtures."
 DEADLINE = 30.0
+OVER_HTTP = pytest.mark.parametrize("url", ["standin", pytest.param("real", marks=pytest.mark.e2e)], indirect=True)
+"""A test of what the client sends, which the model has no part in."""
 REFUSED = yaml.safe_load(Path(__file__).with_name("refused_offsets.yaml").read_text())
 
 
@@ -40,6 +43,16 @@ def sink_entry(topic: str, offset: int | None, number: int = 0) -> OffsetPatch:
     return entry(partition, None if offset is None else {"kafka_offset": offset})
 
 
+def model_client(model: MemoryCluster, client: ConnectClient) -> ConnectClient:
+    """The model as a client; what it has no method for is sent to its rules over HTTP."""
+
+    class ModelClient:
+        def __getattr__(self, verb: str) -> Any:
+            return getattr(model if hasattr(model, verb) else client, verb)
+
+    return cast(ConnectClient, ModelClient())
+
+
 @dataclass
 class Contract:
     """A cluster under test: its client, its raw JSON, and unique names."""
@@ -48,6 +61,8 @@ class Contract:
     url: str
     directory: Path
     made: list[ConnectorName] = field(default_factory=list)
+    pause: Callable[[], object] = field(default=lambda: time.sleep(0.05))
+    """Called between two looks."""
 
     def name(self, text: str = "c") -> ConnectorName:
         """A new name; the connector with this name is deleted after the test."""
@@ -151,11 +166,15 @@ class Contract:
 
         return self.await_that(lambda: self.client.connectors()[0].get(name), reached)
 
+    def await_absence(self, name: ConnectorName) -> None:
+        """Wait until a deleted connector is no longer listed."""
+        self.await_that(self.client.names, lambda found: name not in found)
+
     def await_that(self, look: Callable[[], Any], good: Callable[[Any], bool]) -> Any:
         until = time.monotonic() + DEADLINE
         while not good(found := look()):
             assert time.monotonic() < until, f"never happened; seen last: {found}"
-            time.sleep(0.05)
+            self.pause()
         return found
 
     def json(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:

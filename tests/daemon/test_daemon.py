@@ -31,7 +31,7 @@ def test_a_new_revision_ends_the_wait_after_a_failure(at: Workplace) -> None:
 def test_a_revision_that_arrives_during_a_reconciliation_is_applied_without_a_wait(
     at: Workplace, standin: StandIn
 ) -> None:
-    standin.cluster.lag = FOR_EVER
+    standin.cluster.delay = FOR_EVER
     at.commit("orders.yaml", at.source("orders"))
     with InThread(at, GITOPS_CONNECT_DAEMON__RETRY_INTERVAL="1h") as daemon:
         at.await_that(lambda: standin.count("POST"), bool)
@@ -39,7 +39,7 @@ def test_a_revision_that_arrives_during_a_reconciliation_is_applied_without_a_wa
         daemon.wait("revision_changed", count=2)
         standin.cluster.fail(at.name("orders"))
         daemon.wait("step_failed", connector=at.name("orders"))
-        standin.cluster.lag = 0
+        standin.cluster.delay = 0
         daemon.wait("step_applied", connector=at.name("more"))
 
 

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture
 def slow(at: Workplace, standin: StandIn) -> Workplace:
     """A connector with two steps, the first of which does not end before `release`."""
-    standin.cluster.version, standin.cluster.lag = TWO_STEPS, FOR_EVER
+    standin.cluster.version, standin.cluster.delay = TWO_STEPS, FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     return at
 

@@ -68,7 +68,7 @@ def test_a_shorter_interval_does_not_wait_for_the_longer_one(at: Workplace) -> N
 
 @pytest.mark.slow
 def test_a_signal_does_not_interrupt_the_step_in_progress(at: Workplace, standin: StandIn) -> None:
-    standin.cluster.lag = FOR_EVER
+    standin.cluster.delay = FOR_EVER
     at.commit("orders.yaml", at.source("orders"))
     with AsProcess(at) as daemon:
         at.await_that(lambda: standin.count("POST"), bool)

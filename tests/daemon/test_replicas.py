@@ -83,7 +83,7 @@ def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
     at: Workplace, workers: tuple[StandIn, StandIn], place: LedgerPlace
 ) -> None:
     """In the middle of a step. Nothing is done twice."""
-    workers[0].cluster.lag = FOR_EVER
+    workers[0].cluster.delay = FOR_EVER
     at.commit("orders.yaml", at.source("orders", "state: stopped"))
     with replica(at, workers[0]) as first:
         number = first.wait("leader_elected")["number"]

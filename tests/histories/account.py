@@ -5,15 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol
 
-from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Lease
-from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.ledger.offset_change_store import OffsetChangeStore
-from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind, OffsetChangeState
+from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 
 MAX_SKIP = 50
@@ -39,30 +33,22 @@ class Effect:
     standstill: int
 
 
-class CurrentOffsets(Protocol):
-    """What the account needs from the cluster."""
-
-    standstill: int
-    stored: dict[ConnectorName, Offsets]
-    on_change: Any
-
-
 class Account:
-    """Follows the writes to the ledger and the changes on the cluster."""
+    """Follows the writes to the ledger and the changes on the cluster, of one connector."""
 
-    def __init__(self, cluster: CurrentOffsets) -> None:
-        self._cluster = cluster
+    def __init__(self) -> None:
+        self.standstill = 0
+        """The number of the current or the next period in which the connector is stopped."""
         self._in_progress: OffsetChange | None = None
         self.begun: dict[OffsetChangeName, tuple[OffsetChange, Effect]] = {}
         """What was begun, and the offsets before it as the ledger has saved them (an effect that changes nothing)."""
         self.effects: dict[OffsetChangeName, list[Effect]] = {}
         self.settled: set[OffsetChangeName] = set()
-        cluster.on_change = self._changed
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
         self._in_progress = offset_change
         if offset_change.name not in self.begun:
-            self.begun[offset_change.name] = (offset_change, Effect(before, before, self._cluster.standstill))
+            self.begun[offset_change.name] = (offset_change, Effect(before, before, self.standstill))
 
     def forget(self, name: OffsetChangeName) -> None:
         """Treat the offset change as one that was never applied."""
@@ -106,7 +92,7 @@ class Account:
                 assert current_offsets == {}
         self.settled.add(name)
 
-    def _changed(self, before: Offsets, after: Offsets) -> None:
+    def changed(self, before: Offsets, after: Offsets) -> None:
         offset_change = self._in_progress
         assert offset_change is not None, "offsets were changed before the ledger knew of it"
         assert offset_change.name not in self.settled, f"{offset_change.name} was settled, and is sent again"
@@ -115,7 +101,7 @@ class Account:
         if not effects or after != effects[0].before:  # otherwise the offsets are restored
             missing = _needed(offset_change, positions(before), positions(after)) - offset_change.acknowledged
             assert not missing, f"{offset_change.name} did {missing} unacknowledged: {before} became {after}"
-        effects.append(Effect(before, after, self._cluster.standstill))
+        effects.append(Effect(before, after, self.standstill))
 
 
 def _needed(offset_change: OffsetChange, before: Mapping[str, int], after: Mapping[str, int]) -> set[Acknowledgement]:
@@ -128,47 +114,3 @@ def _needed(offset_change: OffsetChange, before: Mapping[str, int], after: Mappi
     if sum(max(0, after[one] - before[one]) for one in both) > MAX_SKIP:
         needed.add(Acknowledgement.SKIP)
     return needed
-
-
-class Accounted(OffsetChangeStore):
-    """The ledger's offset changes, which report each write to the account."""
-
-    def __init__(self, database: Database, account: Account, lease: Lease | None = None) -> None:
-        super().__init__(database, lease)
-        self._account = account
-
-    def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
-        super().begin(cluster, offset_change, before, at)
-        self._account.began(offset_change, before)
-
-    def settle(self, cluster: ClusterName, name: OffsetChangeName, after: Offsets, warning: str, at: datetime) -> None:
-        super().settle(cluster, name, after, warning, at)
-        self._account.settle(name, after)
-
-    def fail(
-        self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
-    ) -> None:
-        super().fail(cluster, offset_change, message, final=final, at=at)
-        self._account.failed(offset_change)
-
-    def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        was = self.records(cluster)[name].state
-        super().release(cluster, name)
-        if was is OffsetChangeState.SETTLED:
-            self._account.forget(name)
-
-    def drop(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        super().drop(cluster, name)
-        self._account.forget(name)
-
-
-class AccountedLedger(Ledger):
-    """A ledger whose offset changes report each write to the account."""
-
-    def __init__(self, database: Database, key: bytes, account: Account, lease: Lease | None = None) -> None:
-        super().__init__(database, key, lease)
-        self._account = account
-        self.offset_changes = Accounted(database, account, lease)
-
-    def under(self, lease: Lease) -> AccountedLedger:
-        return AccountedLedger(self._database, self.key, self._account, lease)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
 from typing import Any, cast
 
 from death.watched import watch
+from simulation.accounts import AccountedLedger, Accounts
 from sqlalchemy import Engine, event
-from standin.cluster import Target
 from support.cluster.manual_clock import ManualClock
-from support.cluster.memory_cluster import STOPPED, MemoryCluster
+from support.cluster.memory_cluster import MemoryCluster
 from support.cluster.memory_journal import reconcile_options
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.validation import Plugin
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
@@ -25,15 +24,14 @@ from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.documents import Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
-from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, WorkerState
-from gitops_connect.model.offsets import OffsetPatch, Offsets
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from histories.account import MAX_SKIP, Account, AccountedLedger, at, positions
+from histories.account import MAX_SKIP, at, positions
 
 LOCAL = ClusterName("local")
 NAME = ConnectorName("numbers")
@@ -45,65 +43,6 @@ OTHER = "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: other}
 
 class Killed(Exception):
     """The process was killed: from then on it writes nothing and sends no request."""
-
-
-class Numbers(MemoryCluster):
-    """A cluster that reports changes of offsets. Its connector counts from its current offset up to `end`."""
-
-    cluster = LOCAL
-
-    def __init__(self, clock: ManualClock) -> None:
-        super().__init__(clock)
-        self.end = 20
-        self.version = ConnectVersion(4, 3, 1)
-        self.standstill = 0
-        self.on_change: Callable[[Offsets, Offsets], None] = lambda before, after: None
-        self.rules.on_effect = self._count_standstills
-        self.progress[NAME] = lambda current_offsets: at(
-            {s: max(n, self.end) for s, n in {"a": 0, **positions(current_offsets)}.items()}
-        )
-
-    def info(self) -> ClusterInfo:
-        return ClusterInfo(self.version, "", "commit", "kafka")
-
-    def other_versions(self) -> frozenset[ConnectVersion]:
-        return frozenset()
-
-    def plugins(self) -> tuple[Plugin, ...]:
-        """The version of a plugin changes nothing here."""
-        return ()
-
-    def close(self) -> None:
-        """Nothing has to be closed."""
-
-    def guarded_by(self, permit: Callable[[], float]) -> Numbers:
-        """No process takes over from another one here."""
-        return self
-
-    def _count_standstills(self, name: str) -> None:
-        if self.present[NAME].state is not STOPPED:
-            self.standstill += 1
-
-    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
-        before = self.stored.get(name, {})
-        super()._change(name, patch)
-        self.on_change(before, self.stored[name])
-
-    def state(self) -> WorkerState | None:
-        self.rules.catch_up()
-        return self.present[NAME].state if NAME in self.present else None
-
-    def go_on(self) -> None:
-        """Let accepted requests take effect, and let a running connector count on."""
-        self.rules.catch_up()
-        self.rules.pass_time(NAME)
-
-    def by_hand(self, verb: str) -> None:
-        """A request of someone else, to which no fault applies."""
-        if verb == "delete":
-            self.rules.connectors.pop(NAME)
-            return
-        self.rules.transition(NAME, {"resume": Target.STARTED, "pause": Target.PAUSED, "stop": Target.STOPPED}[verb])
 
 
 @dataclass(frozen=True)
@@ -156,11 +95,18 @@ class Stage:
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory()
         self.clock = ManualClock()
-        self.cluster = Numbers(self.clock)
-        self.account = Account(self.cluster)
+        self.cluster = MemoryCluster(self.clock)
+        self.end = 20
+        """The connector counts from its current offset up to this number."""
+        self.cluster.progress[NAME] = lambda current_offsets: at(
+            {s: max(n, self.end) for s, n in {"a": 0, **positions(current_offsets)}.items()}
+        )
+        accounts = Accounts()
+        accounts.follow(self.cluster)
+        self.account = accounts.of(NAME)
         self.repository = Repository()
         opened = Ledger.open("sqlite:///state.db", Path(self._directory.name), b"k" * 32)
-        self.ledger = AccountedLedger(opened._database, opened.key, self.account)
+        self.ledger = AccountedLedger(opened._database, opened.key, accounts)
         settings = ClusterSettings(
             LOCAL,
             ("http://127.0.0.1:1",),
@@ -201,8 +147,14 @@ class Stage:
             return error
 
     def pass_time(self, seconds: float) -> None:
+        """Let accepted requests take effect, and let a running connector count on."""
         self.clock.seconds += seconds
-        self.cluster.go_on()
+        self.cluster.rules.catch_up()
+        self.cluster.rules.pass_time(NAME)
+
+    def state(self) -> WorkerState | None:
+        self.cluster.rules.catch_up()
+        return self.cluster.present[NAME].state if NAME in self.cluster.present else None
 
 
 def _hasty(connection: Any, _record: object) -> None:

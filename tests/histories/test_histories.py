@@ -14,7 +14,7 @@ from support.cluster.memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
 from gitops_connect.model.names import OffsetChangeName
-from gitops_connect.model.observed_state import ConnectVersion, WorkerState
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from histories.account import positions
@@ -106,11 +106,11 @@ class Histories(RuleBasedStateMachine):
     @initialize(
         seed=st.none() | places,
         on_delete=st.sampled_from(["keep", "reset"]),
-        version=st.sampled_from([ConnectVersion(4, 3, 1), ConnectVersion(3, 6, 0)]),
+        version=st.sampled_from(["4.3.1", "3.6.0"]),
         end=ends,
     )
-    def begin(self, seed: dict[str, int] | None, on_delete: str, version: ConnectVersion, end: End | None) -> None:
-        self.stage.cluster.version = version
+    def begin(self, seed: dict[str, int] | None, on_delete: str, version: str, end: End | None) -> None:
+        self.stage.cluster.rules.version = version
         self.spec = f"  onDelete: {{offsets: {on_delete}}}\n"
         if seed:
             entries = [{"partition": {"s": s}, "offset": {"n": n}} for s, n in seed.items()]
@@ -133,7 +133,7 @@ class Histories(RuleBasedStateMachine):
     def meddle(self, change: Change, end: End | None, verb: str) -> None:
         """Someone resumes or pauses a connector that a killed process left stopped."""
         self.change(change, end)
-        if self.last is None and self.stage.cluster.state() is not None:
+        if self.last is None and self.stage.state() is not None:
             self.by_hand(verb)
             self.cycle(None)
 
@@ -190,7 +190,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(more=st.integers(1, 40))
     def progress(self, more: int) -> None:
-        self.stage.cluster.end += more
+        self.stage.end += more
         self.stage.pass_time(2)
 
     @rule(verb=st.sampled_from(VERBS), fault=st.sampled_from(FAULTS))
@@ -205,10 +205,9 @@ class Histories(RuleBasedStateMachine):
     @rule(verb=st.sampled_from(["resume", "stop", "pause", "delete"]))
     def by_hand(self, verb: str) -> None:
         """A manual request. Not a stop after a start during a change: the two together would leave no trace."""
-        cluster = self.stage.cluster
-        if verb == "stop" and self.open() and cluster.state() is not WorkerState.STOPPED:
+        if verb == "stop" and self.open() and self.stage.state() is not WorkerState.STOPPED:
             return
-        cluster.by_hand(verb)
+        self.stage.cluster.by_hand(verb, NAME)
         self.stage.pass_time(2)
 
     @rule()
@@ -247,7 +246,7 @@ class Histories(RuleBasedStateMachine):
         if any(diagnostic.rule.startswith("offsets/") for diagnostic in outcome.diagnostics):
             return
         assert outcome.plan.is_empty, outcome.plan
-        state = self.stage.cluster.state()
+        state = self.stage.state()
         assert state is (None if self.state in ("absent", "gone") else WorkerState[self.state.upper()])
         if state is not None:
             records = self.records()
@@ -284,7 +283,7 @@ def test_a_connector_whose_creation_was_never_seen_is_managed() -> None:
         stage.cluster.on_call = lambda verb, name: None
         stage.cluster.look_faults.clear()
         stage.pass_time(1)
-        assert stage.cluster.state() is WorkerState.RUNNING
+        assert stage.state() is WorkerState.RUNNING
         stage.repository.write("connector.yaml", None)
         stage.cycle()
-        assert stage.cluster.state() is None
+        assert stage.state() is None

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from histories.stage import Numbers
 from support.cluster.manual_clock import ManualClock
-from support.cluster.memory_cluster import STOPPED, connector
+from support.cluster.memory_cluster import STOPPED, MemoryCluster, connector
 from support.planner.situations import current_offsets
 
 from gitops_connect.connect.client import ConnectClient
@@ -54,15 +53,15 @@ NOTHING, EXISTING = SavedOffsets("gone", 0, 0, Digest("")), SavedOffsets("gone",
 
 
 @pytest.fixture
-def cluster() -> Numbers:
+def cluster() -> MemoryCluster:
     config = {"connector.class": CLASS, "tasks.max": "1", "file": "/data/a", "topic": "a"}
-    found = Numbers(ManualClock())
+    found = MemoryCluster(ManualClock())
     found.put(connector("a", STOPPED, config))
     return found
 
 
 @pytest.fixture
-def runtime(tmp_path: Path, cluster: Numbers) -> Iterator[Runtime]:
+def runtime(tmp_path: Path, cluster: MemoryCluster) -> Iterator[Runtime]:
     settings = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, settle_timeout=Duration(20))
     known = Settings(tmp_path, clusters={LOCAL: settings})
     clients = {LOCAL: cast(ConnectClient, cluster)}
@@ -99,7 +98,7 @@ def planned_by(runtime: Runtime, declared: Declared, verdict: CachedVerdict) -> 
     ],
 )
 def test_a_cached_verdict_needs_no_request_and_its_errors_are_reported_again(
-    runtime: Runtime, declared: Declared, cluster: Numbers, cached: CachedVerdict, expected: tuple[object, str]
+    runtime: Runtime, declared: Declared, cluster: MemoryCluster, cached: CachedVerdict, expected: tuple[object, str]
 ) -> None:
     (shown,) = planned_by(runtime, declared, cached).offset_changes
     assert (shown.name, shown.status, shown.message.partition(",")[0]) == ("c", *expected)
@@ -130,7 +129,7 @@ def test_a_spark_with_incomplete_settings_blocks_nothing_else(
 
 
 def test_the_current_offsets_are_read_again_after_some_minutes(
-    runtime: Runtime, declared: Declared, cluster: Numbers
+    runtime: Runtime, declared: Declared, cluster: MemoryCluster
 ) -> None:
     cluster.stored["a"] = current_offsets(a=1)  # type: ignore[index]
     planned_by(runtime, declared, CachedVerdict(SEEN, EXISTING))

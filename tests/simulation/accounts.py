@@ -3,53 +3,58 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Self
 
 from histories.account import Account
+from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeState
 from gitops_connect.model.offsets import Offsets
 
 
-class _OfOne:
-    """The account of one connector, with what `Account` asks of a cluster."""
-
-    def __init__(self) -> None:
-        self.standstill = 0
-        self.stored: dict[ConnectorName, Offsets] = {}
-        self.on_change: Any = None
-        self.account = Account(self)
-
-    def changed(self, before: Offsets, after: Offsets) -> None:
-        self.on_change(before, after)
-
-
 class Accounts:
     def __init__(self) -> None:
-        self._of = defaultdict[ConnectorName, _OfOne](_OfOne)
+        self._of = defaultdict[ConnectorName, Account](Account)
         self._connectors: dict[OffsetChangeName, ConnectorName] = {}
 
-    def of(self, name: ConnectorName) -> _OfOne:
+    def of(self, name: ConnectorName) -> Account:
         return self._of[name]
+
+    def follow(self, cluster: MemoryCluster, changed: Callable[[str], None] = lambda _: None) -> None:
+        """Follow the offsets of its connectors, and the periods in which these are stopped.
+
+        `changed` gets the name of each connector whose state has changed.
+        """
+
+        def count_standstills(name: str) -> None:
+            found = cluster.rules.connectors.get(name)
+            if found is not None and found.reported is not None and found.reported.state != "STOPPED":
+                self.of(ConnectorName(name)).standstill += 1
+            changed(name)
+
+        cluster.rules.on_effect = count_standstills
+        cluster.on_change = lambda name, before, after: self.of(name).changed(before, after)
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
         self._connectors[offset_change.name] = offset_change.connector
-        self._of[offset_change.connector].account.began(offset_change, before)
+        self._of[offset_change.connector].began(offset_change, before)
 
     def settle(self, name: OffsetChangeName, after: Offsets) -> None:
-        self._of[self._connectors[name]].account.settle(name, after)
+        self._of[self._connectors[name]].settle(name, after)
 
     def failed(self, offset_change: OffsetChange) -> None:
-        self._of[offset_change.connector].account.failed(offset_change)
+        self._of[offset_change.connector].failed(offset_change)
 
     def forget(self, name: OffsetChangeName) -> None:
         if name in self._connectors:
-            self._of[self._connectors[name]].account.forget(name)
+            self._of[self._connectors[name]].forget(name)
 
 
 class AccountedStore(OffsetChangeStore):
@@ -82,3 +87,15 @@ class AccountedStore(OffsetChangeStore):
     def drop(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         super().drop(cluster, name)
         self._accounts.forget(name)
+
+
+class AccountedLedger(Ledger):
+    """A ledger whose offset changes report each write to the accounts."""
+
+    def __init__(self, database: Database, key: bytes, accounts: Accounts, lease: Lease | None = None) -> None:
+        super().__init__(database, key, lease)
+        self._accounts = accounts
+        self.offset_changes = AccountedStore(database, accounts, lease)
+
+    def under(self, lease: Lease) -> Self:
+        return type(self)(self._database, self.key, self._accounts, lease)

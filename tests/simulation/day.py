@@ -8,9 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
 
-from standin.cluster import Target
+from standin.cluster import TRACE, Target
 from standin.plugins import Refused
-from support.cluster.memory_cluster import TRACE
 
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import UndoImpossible
@@ -158,7 +157,7 @@ class Day:
 
     def _undo(self, name: str) -> None:
         """Commit what `offsets undo` writes for the last offset change of the connector."""
-        world, account = self.world, self.world.accounts.of(ConnectorName(name)).account
+        world, account = self.world, self.world.accounts.of(ConnectorName(name))
         applied = [one for one in account.begun if one in account.settled and not one.startswith("undo-")]
         if not applied:
             return
@@ -184,20 +183,13 @@ class Day:
         self._request(self.random.choice(("pause", "stop")), name)
 
     def _request(self, verb: str, name: str) -> None:
-        rules = self.world.cluster.rules
-        rules.catch_up()
+        self.world.cluster.rules.catch_up()
         self.world.note(f"someone sends {verb} to {name}")
         self.world.promises.by_hand(verb, name)
         try:
-            if verb == "delete":
-                rules.connectors.pop(name, None)
-            elif verb == "restart":
-                rules.restart(name, rules.parts(name, tasks=True, only_failed=False))
-            else:
-                target = {"pause": Target.PAUSED, "stop": Target.STOPPED, "resume": Target.STARTED}[verb]
-                rules.transition(name, target)
-        except Refused:
-            self.world.note(f"{name} does not exist")
+            self.world.cluster.by_hand(verb, name)
+        except Refused as refused:
+            self.world.note(refused.message)
 
     def _suspend_or_resume(self, name: str) -> None:
         connector = ConnectorName(name)
@@ -226,6 +218,21 @@ class Day:
         elif instance is not None and instance.target is Target.STARTED:
             self.world.cluster.rules.fail(name, BROKEN)
             self.world.promises.state_changed(name)
+
+    def _rebalance(self, _: str) -> None:
+        """The group rebalances, and another worker becomes the leader and assigns the connectors differently."""
+        group = self.world.cluster.rules.group
+        group.workers.reverse()
+        group.rebalance(self.random.uniform(1, 12))
+
+    def _worker(self, _: str) -> None:
+        """A worker dies, and comes back."""
+        group = self.world.cluster.rules.group
+        worker = self.random.choice(group.workers)
+        if not group.dead:
+            self.world.note(f"{worker} is killed")
+            group.kill(worker)
+            self.world.timeline.at(self.random.uniform(2, 60), self.world.people, lambda: group.start(worker))
 
     def _kill(self, _: str) -> None:
         living = self.world.living
@@ -320,6 +327,8 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "suspension": Day._suspend_or_resume,
     "task failure": Day._task_fails,
     "breakdown": Day._break_or_mend,
+    "rebalance": Day._rebalance,
+    "worker": Day._worker,
     "kill": Day._kill,
     "new replica": Day._new_replica,
     "outage": Day._outage,

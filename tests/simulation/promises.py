@@ -107,7 +107,7 @@ class Promises:
         self._numbers[lease.name] = lease.number
         plan = replica.view.plan
         assert plan is not None, f"{verb} without a plan"
-        declared, has_begun = self.commits[plan.revision][name], self.world.accounts.of(name).account.is_open
+        declared, has_begun = self.commits[plan.revision][name], self.world.accounts.of(name).is_open
         if verb in ("create", "resume"):
             assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
             assert declared.is_there, f"{verb} {name}, which is not declared"

@@ -21,26 +21,26 @@ from unittest.mock import patch
 from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
+from standin.group import Group
+from standin.plugins import Refused
 from support.cluster.memory_cluster import MemoryCluster
 
-from gitops_connect.connect.capabilities import Capability
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.validation import Plugin
+from gitops_connect.connect.responses import PATIENT
+from gitops_connect.connect.transport import RETRY
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
-from gitops_connect.errors import LedgerBusy, SourceUnavailable
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, RebalanceInProgress, SourceUnavailable
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Lease, Process
+from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
-from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from simulation.accounts import AccountedStore, Accounts
+from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.jobs import SimulatedJobs
@@ -68,46 +68,6 @@ EFFECTS = frozenset(
 )
 READS = frozenset(("info", "connectors", "offsets", "save_offsets", "active_topics", "absent"))
 """Requests that may be answered with an error."""
-
-
-class Counting(MemoryCluster):
-    """A cluster whose connectors count from their current offset while they run. It reports each change of offsets."""
-
-    def __init__(self, clock: Any) -> None:
-        super().__init__(clock)
-        self.version = ConnectVersion(4, 3, 1)
-        self.accounts: Accounts | None = None
-        self.changed_state: Callable[[str], None] = lambda name: None
-        self.rules.on_effect = self._count_standstills
-
-    def _count_standstills(self, name: str) -> None:
-        found = self.present.get(ConnectorName(name))
-        if self.accounts is not None and found is not None and found.state.value != "STOPPED":
-            self.accounts.of(ConnectorName(name)).standstill += 1
-        self.changed_state(name)
-
-    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
-        before = self.stored.get(name, {})
-        super()._change(name, patch)
-        assert self.accounts is not None
-        self.accounts.of(name).changed(before, self.stored[name])
-
-    def info(self) -> ClusterInfo:
-        return ClusterInfo(self.version, "", "commit", "kafka")
-
-    def names(self) -> frozenset[ConnectorName]:
-        return frozenset(map(ConnectorName, self.listed))
-
-    def require(self, _: Capability) -> None:
-        """It has every feature."""
-
-    def other_versions(self) -> frozenset[ConnectVersion]:
-        return frozenset()
-
-    def plugins(self) -> tuple[Plugin, ...]:
-        return ()
-
-    all_plugins = plugins
 
 
 def counting(current: Offsets) -> Offsets:
@@ -163,20 +123,12 @@ class SimulatedDatabase(Database):
         """The connection is closed by the world."""
 
 
-class SimulatedLedger(Ledger):
+class SimulatedLedger(AccountedLedger):
     """A ledger for several replicas, as on PostgreSQL: leases expire by the time of the world."""
-
-    def __init__(self, database: Database, accounts: Accounts, lease: Lease | None = None) -> None:
-        super().__init__(database, KEY, lease)
-        self._accounts = accounts
-        self.offset_changes = AccountedStore(database, accounts, lease)
 
     @property
     def allows_replicas(self) -> bool:
         return True
-
-    def under(self, lease: Lease) -> SimulatedLedger:
-        return SimulatedLedger(self._database, self._accounts, lease)
 
 
 class SimulatedClient:
@@ -206,7 +158,18 @@ class SimulatedClient:
             raise ERRORS[fault]
         return work(*arguments, **more)
 
-    def _effect(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
+    def _effect(self, *request: Any, **more: Any) -> Any:
+        """As in `Transport.send`: a request that the group refuses during a rebalance is sent again."""
+        for tried in range(1, PATIENT):
+            try:
+                return self._send(*request, **more)
+            except (RebalanceInProgress, ConnectUnavailable) as error:
+                if not isinstance(error.__cause__, Refused):
+                    raise
+            self._replica.clock.sleep(RETRY.after(tried))
+        return self._send(*request, **more)
+
+    def _send(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         """As in `bounded_http.Deadline`: a request is only sent for as long as its permit lasts."""
         world, replica = self._replica.world, self._replica
         until = float("inf")
@@ -253,7 +216,7 @@ class Replica:
         self.world = world
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
-        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), world.accounts)
+        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), KEY, world.accounts)
         client = cast(ConnectClient, SimulatedClient(self))
         runtime = replace(world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
@@ -323,10 +286,13 @@ class World:
         self.timeline = Timeline()
         self.people = Life("people")
         self.repository = Repository()
-        self.cluster = Counting(SimulatedClock(self.timeline, self.people))
-        self.accounts = self.cluster.accounts = Accounts()
+        self.cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        self.cluster.rules.transit = 0.3
+        self.cluster.rules.group = Group(self.cluster.rules, "worker-1:8083", "worker-2:8083")
+        self.cluster.rules.group.max_delay = 20
+        self.accounts = Accounts()
         self.promises = Promises(self)
-        self.cluster.changed_state = self.promises.state_changed
+        self.accounts.follow(self.cluster, self.promises.state_changed)
         self.clock_set = -inf
         """When the clock was last set."""
         self.moved = [0.0]
@@ -340,7 +306,7 @@ class World:
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
         )
-        self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
+        self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), KEY, self.accounts)
         spark = SharedSession(self.settings.spark, {}, NOWHERE)
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         self.runtime = Runtime(self.settings, self.ledger, clients, {}, spark, self.cluster.clock)

@@ -16,12 +16,11 @@ from urllib.parse import parse_qs, unquote
 from support.loopback import HttpHandler, HttpServer
 
 from standin import offsets, plugins
-from standin.cluster import Cluster, Target
+from standin.cluster import VERBS, Cluster
 from standin.faults import Fault, Faults, Parts
 from standin.plugins import Refused
 
 _AMBIGUOUS = re.compile(r"%(2F|25|5C|0[0-9A-F]|1[0-9A-F])", re.IGNORECASE)
-_VERBS = {"stop": Target.STOPPED, "pause": Target.PAUSED, "resume": Target.STARTED}
 
 
 @dataclass(frozen=True)
@@ -114,6 +113,7 @@ class StandIn:
         path, _, query = call.path.partition("?")
         try:
             with self.cluster.lock:
+                self.cluster.catch_up()
                 return self._route(call, path.strip("/").split("/"), parse_qs(query))
         except Refused as refused:
             return Reply(refused.status, {"error_code": refused.status, "message": refused.message})
@@ -175,7 +175,7 @@ class StandIn:
                 created, info = self.cluster.configure(name, call.body)
                 return Reply(201 if created else 200, info)
             case "PUT", "stop" | "pause" | "resume" if endpoint != "stop" or self.cluster.since >= (3, 5):
-                self.cluster.transition(name, _VERBS[endpoint])
+                self.cluster.transition(name, VERBS[endpoint])
                 return Reply(204 if endpoint == "stop" else 202)
             case "DELETE", "":
                 self.cluster.delete(name)

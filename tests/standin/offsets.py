@@ -43,7 +43,7 @@ def _pairs(cluster: Cluster, connector: Connector) -> list[Pair]:
 def alter(cluster: Cluster, name: str, body: Any) -> dict[str, Any]:
     """PATCH: merges the entries; a null offset removes its partition."""
     entries = _entries(body)
-    connector = stopped_connector(cluster, name)
+    connector = _stopped_connector(cluster, name)
     if _is_sink(connector):
         patch = movers.sink_patch(entries)
         managed = movers.ask(connector.config, entries)
@@ -58,7 +58,7 @@ def alter(cluster: Cluster, name: str, body: Any) -> dict[str, Any]:
 
 def reset(cluster: Cluster, name: str) -> dict[str, Any]:
     """DELETE: removes all offsets, and the group of a sink."""
-    connector = stopped_connector(cluster, name)
+    connector = _stopped_connector(cluster, name)
     managed = movers.ask(connector.config, [(partition, None) for partition, _ in _pairs(cluster, connector)])
     if _is_sink(connector):
         group = group_of(name, connector.config)
@@ -76,7 +76,7 @@ def _message(done: str, *, managed: bool) -> dict[str, Any]:
 
 def _connector(cluster: Cluster, name: str) -> Connector:
     connector = cluster.connectors.get(name)
-    if connector is None:
+    if connector is None or name in cluster.leaving:
         raise Refused(404, f"Connector {name} not found")
     return connector
 
@@ -85,8 +85,9 @@ def _is_sink(connector: Connector) -> bool:
     return type_of(connector.config) == "sink"
 
 
-def stopped_connector(cluster: Cluster, name: str) -> Connector:
+def _stopped_connector(cluster: Cluster, name: str) -> Connector:
     """The connector, if it is STOPPED and has no tasks: right after a stop, Connect may answer that it is not."""
+    cluster.group.require_leader()
     connector = _connector(cluster, name)
     cluster.pass_time(name)
     if connector.target is not Target.STOPPED or (connector.reported and connector.reported.tasks):

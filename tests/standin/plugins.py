@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ OF_TYPE = {"source": _keys(_WRITTEN["source"]), "sink": _keys(_WRITTEN["sink"])}
 PLUGINS = [PluginClass(one["class"], one["type"], _keys(one["keys"])) for one in _WRITTEN["plugins"]]
 
 
+@cache
 def find(class_name: str) -> PluginClass | None:
     """Find a plugin by its full name or by one of its short names."""
     return next((plugin for plugin in PLUGINS if class_name in plugin.aliases), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import signal
 import subprocess
@@ -37,9 +38,8 @@ Line = dict[str, Any]
 def release(standin: StandIn) -> None:
     """Complete all pending transitions, and let all later ones take effect at once."""
     with standin.cluster.lock:
-        standin.cluster.lag = 0
-        for connector in standin.cluster.connectors.values():
-            connector.due = 0
+        standin.cluster.delay = 0
+        standin.cluster.catch_up(math.inf)
 
 
 def poll_again(at: Workplace, standin: StandIn) -> None:

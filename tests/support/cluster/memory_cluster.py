@@ -1,4 +1,4 @@
-"""The stand-in's cluster as a `ConnectClient`, without HTTP and on a manual clock: effects show after a while."""
+"""A `Cluster` as a `ConnectClient`, without HTTP and on a manual clock: effects show after a while."""
 
 from __future__ import annotations
 
@@ -7,28 +7,39 @@ import threading
 from collections import defaultdict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from standin.cluster import Cluster, Connector, Reported, Target
-from standin.offsets import stopped_connector
-from standin.plugins import Refused
+from standin import offsets
+from standin.cluster import VERBS, Cluster, Connector, Reported, Target, type_of
+from standin.plugins import Refused, listing
 from standin.records import Stored
 
 from gitops_connect import errors
-from gitops_connect.errors import AlreadyExists, ConnectRefused, NotFound, NotStopped
+from gitops_connect.connect import wire
+from gitops_connect.connect.capabilities import Capability
+from gitops_connect.connect.responses import Answer, ConnectRequest, RefusedAnswer, read
+from gitops_connect.connect.validation import Plugin
+from gitops_connect.errors import ConnectRefused, NotFound
 from gitops_connect.model.desired import TargetState
-from gitops_connect.model.names import ConnectorName, TopicName
-from gitops_connect.model.observed_state import ConnectorType, ObservedConnector, TaskStatus, WorkerState
+from gitops_connect.model.masking import sensitive_values
+from gitops_connect.model.names import ClusterName, ConnectorName, TopicName
+from gitops_connect.model.observed_state import (
+    ClusterInfo,
+    ConnectorType,
+    ConnectVersion,
+    ObservedConnector,
+    TaskStatus,
+    WorkerState,
+)
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
 from support.cluster.manual_clock import ManualClock
 
 RUNNING, PAUSED, STOPPED, FAILED = WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.STOPPED, WorkerState.FAILED
-TRACE = "java.lang.IllegalStateException: no\n\tat org.example.Connector.start(Connector.java:42)"
 _NO_CLASS = "the class of a connector whose config names none"
-_ERRORS: dict[int, type[Exception]] = {400: NotStopped, 404: NotFound, 409: AlreadyExists}
 
 
 @dataclass(frozen=True)
@@ -56,97 +67,20 @@ def connector(
     return ObservedConnector(ConnectorName(name), ConnectorType.SOURCE, state, "w", config or {}, tasks, trace)
 
 
-class TimedCluster(Cluster):
-    """What is accepted takes effect after `delay` seconds. Any config is valid; with `start` = fail it does not start.
-
-    `task_fails_after`: seconds from a connector's start until its task fails. `no_tasks`: connectors without tasks.
-    `progress` moves the offsets of a running connector at each read of them, and when its state changes. `leaving` are
-    deleted, and still listed. `on_effect` gets the name of a connector whose state has changed.
-    """
-
-    def __init__(self, clock: ManualClock, delay: float) -> None:
-        super().__init__()
-        self.clock, self.delay = clock, delay
-        self.task_fails_after: dict[str, float] = {}
-        self.no_tasks: set[str] = set()
-        self.progress: dict[str, Callable[[Offsets], Offsets]] = {}
-        self.offsets = _StoredOffsets(self.stored)
-        self.leaving: set[str] = set()
-        self.on_effect: Callable[[str], None] = lambda name: None
-        self._pending: list[tuple[float, Callable[[], None]]] = []
-
-    def check(self, config: Mapping[str, str]) -> None:
-        """Accept any config."""
-
-    def catch_up(self) -> None:
-        now = self.clock.monotonic()
-        due = [effect for at, effect in self._pending if at <= now]
-        self._pending = [(at, effect) for at, effect in self._pending if at > now]
-        for effect in due:
-            effect()
-
-    def later(self, effect: Callable[[], None], delay: float) -> None:
-        self._pending.append((self.clock.monotonic() + delay, effect))
-
-    def delete(self, name: str) -> None:
-        def forget() -> None:
-            self.connectors.pop(name, None)
-            self.leaving.discard(name)
-
-        self.leaving.add(name)
-        self.later(forget, self.delay)
-
-    def _schedule(self, connector: Connector, effect: Callable[[], None]) -> None:
-        def take_effect() -> None:
-            if self.connectors.get(connector.name) is connector and connector.name not in self.leaving:
-                self._move_on(connector)
-                effect()
-                self.on_effect(connector.name)
-
-        self.later(take_effect, self.delay)
-
-    def _start(self, connector: Connector) -> None:
-        fails = connector.config.get("start") == "fail"
-        connector.failure = TRACE if fails else connector.failure.replace(TRACE, "")
-        super()._start(connector)
-        self._break_task(connector)
-
-    def _restarted(self, connector: Connector, parts: list[int | None]) -> None:
-        super()._restarted(connector, parts)
-        self._break_task(connector)
-
-    def _break_task(self, connector: Connector) -> None:
-        reported, name = connector.reported, connector.name
-        if reported is None or reported.state != "RUNNING":
-            return
-        if name in self.no_tasks:
-            reported.tasks = []
-        if name in self.task_fails_after:
-            self.later(lambda: self.fail_task(name, 0, TRACE), self.task_fails_after[name])
-
-    def _move_on(self, connector: Connector) -> None:
-        name, reported = ConnectorName(connector.name), connector.reported
-        if name in self.progress and reported is not None and reported.state == "RUNNING":
-            self.offsets[name] = self.progress[name](self.offsets.get(name, {}))
-
-
 class _StoredOffsets(MutableMapping[ConnectorName, Offsets]):
-    """The offsets of sources that the stand-in stores. They outlive their connector."""
+    """The offsets of sources that the cluster stores: none if it knows none. They outlive their connector."""
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
 
     def __getitem__(self, name: ConnectorName) -> Offsets:
-        pairs = self._stored.sources[name].values()
+        pairs = self._stored.sources.get(name, {}).values()
         return {partition_text(partition or {}): offset_text(offset) for partition, offset in pairs}
 
     def __setitem__(self, name: ConnectorName, offsets: Offsets) -> None:
         self._stored.sources[name] = {}
-        self.patch(name, offsets)
-
-    def patch(self, name: ConnectorName, patch: OffsetPatch) -> None:
-        for partition, offset in patch.items():
-            self._stored.set_source(name, json.loads(partition), None if offset is None else json.loads(offset))
+        for partition, offset in offsets.items():
+            self._stored.set_source(name, json.loads(partition), json.loads(offset))
 
     def __delitem__(self, name: ConnectorName) -> None:
         del self._stored.sources[name]
@@ -159,17 +93,22 @@ class _StoredOffsets(MutableMapping[ConnectorName, Offsets]):
 
 
 class MemoryCluster:
-    """A `ConnectClient` of a `TimedCluster`.
+    """A `ConnectClient` of a `Cluster` whose effects take some time. `progress` moves the offsets of a connector.
 
     `changed` lists the changes of offsets that took effect: a patch, or None for a reset. `calls` lists all requests
-    with an effect; `on_call` gets each before its effect, and also `offsets`, a read.
+    with an effect; `on_call` gets each before its effect, and also `offsets`, a read. `on_change` gets the offsets
+    before and after each change of them.
     """
+
+    cluster = ClusterName("local")
 
     def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
         self.clock = clock
-        self.rules = TimedCluster(clock, delay)
-        self.stored = self.rules.offsets
-        self.progress = self.rules.progress
+        self.rules = Cluster(now=clock.monotonic, delay=delay)
+        self.rules.accepts_any_config = True
+        self.rules.progress = self._progress
+        self.stored = _StoredOffsets(self.rules.stored)
+        self.progress: dict[ConnectorName, Callable[[Offsets], Offsets]] = {}
         self.unreadable: set[ConnectorName] = set()
         self.faults: dict[tuple[str, str], deque[Fault]] = defaultdict(deque)
         self.look_faults: deque[BaseException] = deque()
@@ -179,10 +118,17 @@ class MemoryCluster:
         self.calls: list[tuple[str, str]] = []
         self.looks = self.name_looks = self.waits_for_herder = self.most_at_once = 0
         self.on_call: Callable[[str, str], None] = lambda verb, name: None
+        self.on_change: Callable[[ConnectorName, Offsets, Offsets], None] = lambda name, before, after: None
         self._at_once = 0
         self._lock = threading.RLock()
         for one in present:
             self.put(one)
+
+    def _progress(self, name: str) -> bool:
+        connector = ConnectorName(name)
+        if move := self.progress.get(connector):
+            self.stored[connector] = move(self.stored[connector])
+        return move is not None
 
     def put(self, one: ObservedConnector) -> None:
         """Let the connector be as it is given, at once."""
@@ -190,8 +136,15 @@ class MemoryCluster:
         tasks = [(task.state.value, task.trace) for task in one.tasks]
         config = {"connector.class": _NO_CLASS, **one.config, "name": one.name}
         self.rules.connectors[one.name] = Connector(
-            one.name, config, target, Reported(one.state.value, one.trace, tasks)
+            one.name, config, target, target, Reported(one.state.value, one.trace, tasks)
         )
+
+    def pass_time(self, seconds: float = 0.1) -> None:
+        """Let accepted requests take effect, and let running connectors make progress."""
+        self.clock.sleep(seconds)
+        self.rules.catch_up()
+        for name in self.rules.connectors:
+            self.rules.pass_time(name)
 
     @property
     def listed(self) -> set[str]:
@@ -202,8 +155,11 @@ class MemoryCluster:
     @property
     def present(self) -> dict[ConnectorName, ObservedConnector]:
         """The connectors with a status."""
-        known = (one for name, one in self.rules.connectors.items() if name not in self.rules.leaving)
-        return {ConnectorName(one.name): _observed(one, one.reported) for one in known if one.reported is not None}
+        version = self.rules.version if self.rules.since >= (4, 1) else ""
+        known = self.rules.connectors.values()
+        return {
+            ConnectorName(one.name): _observed(one, one.reported, version) for one in known if one.reported is not None
+        }
 
     def connectors(self) -> tuple[Mapping[ConnectorName, ObservedConnector], frozenset[ConnectorName]]:
         with self._lock:
@@ -231,30 +187,65 @@ class MemoryCluster:
             return names - self.listed
 
     def gone(self, workers: Collection[str]) -> frozenset[str]:
+        return frozenset(self.rules.group.dead & {*workers})
+
+    def info(self) -> ClusterInfo:
+        return wire.parse_info({"version": self.rules.version, "commit": "commit", "kafka_cluster_id": "kafka"})
+
+    def other_versions(self) -> frozenset[ConnectVersion]:
         return frozenset()
 
-    def create(
-        self, name: ConnectorName, config: Mapping[str, str], initial_state: TargetState | None = None, **_: Any
-    ) -> None:
-        given = {"connector.class": _NO_CLASS, **config}
-        state = initial_state.name if initial_state is not None else None
-        self._request("create", name, lambda: self.rules.create(name, given, state))
+    def plugins(self) -> tuple[Plugin, ...]:
+        return wire.parse_plugins(listing(self.rules.version))
 
-    def configure(self, name: ConnectorName, config: Mapping[str, str], **_: Any) -> None:
-        given = {"connector.class": _NO_CLASS, **config}
-        self._request("configure", name, lambda: self.rules.configure(name, given))
+    all_plugins = plugins
+
+    def require(self, _: Capability) -> None:
+        """It has every capability."""
+
+    def names(self) -> frozenset[ConnectorName]:
+        return frozenset(map(ConnectorName, self.listed))
+
+    def guarded_by(self, permit: Callable[[], float]) -> MemoryCluster:
+        """No process takes over from another one here."""
+        return self
+
+    def close(self) -> None:
+        """Nothing has to be closed."""
+
+    def create(
+        self,
+        name: ConnectorName,
+        config: Mapping[str, str],
+        initial_state: TargetState | None = None,
+        *,
+        sensitive: Iterable[str] = (),
+    ) -> None:
+        given = self._with_class(config)
+        state = initial_state.name if initial_state is not None else None
+        self._request(
+            "create", name, lambda: self.rules.create(name, given, state), sensitive_values(config, sensitive)
+        )
+
+    def configure(self, name: ConnectorName, config: Mapping[str, str], *, sensitive: Iterable[str] = ()) -> None:
+        given = self._with_class(config)
+        self._request("configure", name, lambda: self.rules.configure(name, given), sensitive_values(config, sensitive))
+
+    def _with_class(self, config: Mapping[str, str]) -> dict[str, str]:
+        return {"connector.class": _NO_CLASS, **config} if self.rules.accepts_any_config else {**config}
 
     def stop(self, name: ConnectorName) -> None:
-        self._request("stop", name, lambda: self.rules.transition(name, Target.STOPPED))
+        self._request("stop", name, lambda: self.rules.transition(name, VERBS["stop"]))
 
     def pause(self, name: ConnectorName) -> None:
-        self._request("pause", name, lambda: self.rules.transition(name, Target.PAUSED))
+        self._request("pause", name, lambda: self.rules.transition(name, VERBS["pause"]))
 
     def resume(self, name: ConnectorName) -> None:
-        self._request("resume", name, lambda: self.rules.transition(name, Target.STARTED))
+        self._request("resume", name, lambda: self.rules.transition(name, VERBS["resume"]))
 
     def delete(self, name: ConnectorName) -> None:
-        self._request("delete", name, lambda: self.rules.delete(name))
+        with suppress(NotFound):
+            self._request("delete", name, lambda: self.rules.delete(name))
 
     def restart(self, name: ConnectorName, *, include_tasks: bool, only_failed: bool) -> None:
         def effect() -> None:
@@ -264,37 +255,38 @@ class MemoryCluster:
 
     def restart_part(self, name: ConnectorName, task: int | None) -> None:
         """One request of several: in `calls` with the number of the task."""
-        self._request(f"restart {task}", name, lambda: self.rules.restart(name, [task]))
+
+        def effect() -> None:
+            if task is None:
+                self.rules.restart_connector(name)
+            else:
+                self.rules.restart(name, [task])
+
+        self._request(f"restart {task}", name, effect)
 
     def active_topics(self, name: ConnectorName) -> frozenset[TopicName]:
-        with self._lock:
+        with self._lock, _answered(ConnectRequest("GET", f"/connectors/{name}/topics")):
             self.rules.catch_up()
             return frozenset(self.rules.active_topics(name)[name]["topics"])
 
     def reset_active_topics(self, name: ConnectorName) -> None:
-        """The topics are forgotten after the delay."""
-        forget = partial(self.rules.reset_active_topics, name)
-        self._request("reset-topics", name, lambda: self.rules.later(forget, self.rules.delay))
+        self._request("reset-topics", name, lambda: self.rules.reset_active_topics(name))
 
     def offsets(self, name: ConnectorName, **_: Any) -> Offsets:
         self.on_call("offsets", name)
-        with self._lock:
+        with self._lock, _answered(ConnectRequest("GET", f"/connectors/{name}/offsets")):
             self.offset_looks.append(name)
             self.rules.catch_up()
             if faults := self.faults["offsets", name]:
                 raise faults.popleft().error
-            if name not in self.rules.connectors:
-                raise NotFound(f"Connector {name} not found")
-            self.rules.pass_time(name)
-            return self.stored.get(name, {})
+            return wire.parse_offsets(offsets.listed(self.rules, name))
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets:
         """Return the offsets: they always fit in memory."""
         return self.offsets(name)
 
-    def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
-        self._request("alter", name, lambda: self._change(name, offsets))
-        return self.warnings.get(name, "")
+    def alter_offsets(self, name: ConnectorName, patch: OffsetPatch) -> str:
+        return self._change("alter", name, patch, partial(offsets.alter, self.rules, name, wire.offsets_body(patch)))
 
     def alter_offsets_with(self, name: ConnectorName, body: bytes) -> str:
         """Recorded in `calls` as `alter`, with the `faults` of `alter`."""
@@ -303,49 +295,80 @@ class MemoryCluster:
             partition_text(one["partition"]): None if one["offset"] is None else offset_text(one["offset"])
             for one in entries
         }
-        assert len(patch) == len(entries) > 0
+        assert len(patch) == len(entries)
         return self.alter_offsets(name, patch)
 
     def reset_offsets(self, name: ConnectorName) -> str:
-        self._request("reset", name, lambda: self._change(name, None))
-        return self.warnings.get(name, "")
+        return self._change("reset", name, None, partial(offsets.reset, self.rules, name))
 
-    def _change(self, name: ConnectorName, patch: OffsetPatch | None) -> None:
-        stopped_connector(self.rules, name)
-        if patch is None:
-            self.stored[name] = {}
+    def by_hand(self, verb: str, name: str) -> None:
+        """A request of someone else, to which no fault applies. Raises Refused."""
+        self.rules.catch_up()
+        if verb == "delete":
+            self.rules.delete(name)
+        elif verb == "restart":
+            self.rules.restart(name, self.rules.parts(name, tasks=True, only_failed=False))
         else:
-            self.stored.patch(name, patch)
-        self.changed.append((name, patch))
+            self.rules.transition(name, VERBS[verb])
 
-    def _request(self, verb: str, name: ConnectorName, effect: Callable[[], object]) -> None:
+    def _change(
+        self, verb: str, name: ConnectorName, patch: OffsetPatch | None, change: Callable[[], dict[str, Any]]
+    ) -> str:
+        warnings = []
+
+        def effect() -> None:
+            before = self.stored[name]
+            warnings.append(wire.parse_warning(change()))
+            self.changed.append((name, patch))
+            self.on_change(name, before, self.stored[name])
+
+        self._request(verb, name, effect)
+        return self.warnings.get(name, "".join(warnings))
+
+    def _request(
+        self, verb: str, name: ConnectorName, effect: Callable[[], object], secrets: frozenset[str] = frozenset()
+    ) -> None:
         with self._lock:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
         try:
             self.on_call(verb, name)
-            with self._lock:
+            request = ConnectRequest(
+                verb, name, effect=True, changes_offsets=verb in ("alter", "reset"), secrets=secrets
+            )
+            with self._lock, _answered(request):
                 self.rules.catch_up()
-                self._answer(verb, name, effect)
-        except Refused as error:
-            raise _ERRORS[error.status](error.message) from error
+                self.calls.append((verb, name))
+                fault = self.faults[verb, name].popleft() if self.faults[verb, name] else None
+                if fault is None or fault.happens:
+                    effect()
+                if fault:
+                    raise fault.error
         finally:
             with self._lock:
                 self._at_once -= 1
 
-    def _answer(self, verb: str, name: ConnectorName, effect: Callable[[], object]) -> None:
-        self.calls.append((verb, name))
-        fault = self.faults[verb, name].popleft() if self.faults[verb, name] else None
-        if fault is None or fault.happens:
-            if verb not in ("create", "delete", "reset-topics") and name not in self.present:
-                raise NotFound(f"Connector {name} not found")
-            effect()
-        if fault:
-            raise fault.error
+
+@contextmanager
+def _answered(request: ConnectRequest) -> Iterator[None]:
+    """Raise what the client raises for an error of Connect."""
+    try:
+        yield
+    except Refused as refused:
+        body = json.dumps({"error_code": refused.status, "message": refused.message})
+        reading = read(request, Answer("memory", refused.status, body.encode()))
+        assert isinstance(reading, RefusedAnswer)
+        raise reading.error from refused
 
 
-def _observed(one: Connector, reported: Reported) -> ObservedConnector:
-    tasks = (TaskStatus(number, WorkerState(state), "w", trace) for number, (state, trace) in enumerate(reported.tasks))
+def _observed(one: Connector, reported: Reported, version: str) -> ObservedConnector:
+    tasks = (
+        TaskStatus(number, WorkerState(state), one.worker, trace)
+        for number, (state, trace) in enumerate(reported.tasks)
+    )
     config = {key: value for key, value in one.config.items() if key != "name" and value != _NO_CLASS}
-    kind, state = ConnectorType.SOURCE, WorkerState(reported.state)
-    return ObservedConnector(ConnectorName(one.name), kind, state, "w", config, tuple(tasks), reported.trace)
+    kind = ConnectorType.SINK if type_of(one.config) == "sink" else ConnectorType.SOURCE
+    state, name = WorkerState(reported.state), ConnectorName(one.name)
+    return ObservedConnector(
+        name, kind, state, one.worker, config, tuple(tasks), reported.trace, version, tuple(range(reported.starting))
+    )
