@@ -10,7 +10,7 @@ JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases gitea check style types quick-tests format docs bench soak lock clean
+.PHONY: help setup demo test test-thorough databases gitea check style types quick-tests format docs bench simulate soak lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -69,6 +69,9 @@ docs: setup      ## generate pages and the picture of a plan from the code, and 
 
 bench: setup     ## run the benchmarks of docs/contributing/performance.md
 	$(BIN)/python -m benchmarks
+
+simulate: setup  ## live SEEDS bad days (100000) of daemons in simulated time, and print what they have met
+	PYTHONPATH=tests $(BIN)/python -m simulation $(or $(SEEDS),100000)
 
 soak: setup      ## ten minutes of random changes and random kills, and then the check that all is as declared
 	PYTHONPATH=tests $(BIN)/python -m soak $(SOAK)

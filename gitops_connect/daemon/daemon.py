@@ -321,7 +321,8 @@ class Daemon:
             proposal = propose(self._runtime, declared, cluster, options)
         except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
             return error
-        self._progress[cluster].proposed(declared, proposal, records=False)
+        if not self.leadership.is_leader:  # otherwise another job shows what it does
+            self._progress[cluster].proposed(declared, proposal, records=False)
         return Interrupted()
 
 

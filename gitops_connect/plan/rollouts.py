@@ -43,13 +43,13 @@ def limit_rollout(
     ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
     unsent = {one.declared.name for one in connectors if one.admits(Intent.CONFIGURE) and _is_unsent(histories, one)}
     failed = _failures(situation, [name for name in ill if name not in unsent])
+    declared = (one for one in situation.desired.connectors if one.name not in unsent)
     trials = {
-        one.name: one
-        for one in situation.desired.connectors
-        if one.name not in unsent and _is_on_trial(situation, one, ill)
+        **_undeclared_trials(situation, ill),
+        **{one.name: _end_of_trial(situation, one) for one in declared if _is_on_trial(situation, one, ill)},
     }
     room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
-    until = min((end for one in trials.values() if (end := _end_of_trial(situation, one)) is not None), default=None)
+    until = min((end for end in trials.values() if end is not None), default=None)
     for one in connectors:
         if not one.admits(Intent.CONFIGURE):
             yield one
@@ -126,6 +126,18 @@ def _end_of_trial(situation: Situation, desired: DesiredConnector) -> datetime |
     options, history = rollback_options(situation, desired), situation.config_histories.get(desired.name)
     trial = None if history is None else history.trial
     return None if options is None or trial is None else trial.since + options.watch
+
+
+def _undeclared_trials(
+    situation: Situation, unhealthy: Collection[ConnectorName]
+) -> Mapping[ConnectorName, datetime | None]:
+    """The ends of the trials of connectors without a document that can be read: the settings say how long they are."""
+    options, observed = situation.policy.rollback, situation.observed.connectors
+    others = situation.config_histories.keys() - situation.desired.by_name.keys() - {*unhealthy}
+    trials = ((name, situation.config_histories[name].trial) for name in others if name in observed)
+    known = ((name, trial.since) for name, trial in trials if trial is not None and trial.was_healthy)
+    ends = {name: since + options.watch for name, since in known} if options is not None else {}
+    return {name: end for name, end in ends.items() if situation.now < end}
 
 
 def _failures(situation: Situation, unhealthy: Collection[ConnectorName]) -> Mapping[Revision, Sequence[ConnectorName]]:

@@ -196,6 +196,15 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
     assert configured(limited, {ORDERS: earlier}) == ["a", "b"]
 
 
+def test_a_trial_goes_on_while_the_document_cannot_be_read() -> None:
+    made = situation(
+        [wanted("a", config=BAD)], [seen("a", config=GOOD), seen("orders", config=BAD)], owned=["a", "orders"]
+    )
+    made = replace(made, desired=replace(made.desired, held=frozenset({ORDERS})), config_histories={ORDERS: history()})
+    policy = Policy(rollout_size=1, rollback=WATCHED)
+    assert [bool(plan(replace(made, now=minutes(at), policy=policy)).steps) for at in (1, 2)] == [False, True]
+
+
 def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None:
     back = after_a_failure()
     declared, policy = wanted("a", config=GOOD), Policy(rollout_max_failures=1)

@@ -61,6 +61,7 @@ class Day:
         """Begin with these connectors, or with a new repository and a cluster without them."""
         for name in of_strimzi:
             self.declared[name].is_strimzi = True
+        self.declared["two"].resets = True
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting
@@ -129,6 +130,11 @@ class Day:
 
     def _remove_or_restore(self, name: str) -> None:
         self.declared[name].is_there = not self.declared[name].is_there
+        self._write(name)
+
+    def _break_document(self, name: str) -> None:
+        """Someone commits something that is no YAML, or mends it."""
+        self.declared[name].is_broken = not self.declared[name].is_broken
         self._write(name)
 
     def _restart(self, name: str) -> None:
@@ -317,6 +323,7 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "configs": Day._configs,
     "revert": Day._revert,
     "state": Day._state,
+    "broken document": Day._break_document,
     "removal": Day._remove_or_restore,
     "restart": Day._restart,
     "annotation": Day._annotation,

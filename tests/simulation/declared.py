@@ -24,6 +24,10 @@ class Declared:
     is_there: bool = True
     annotation: int = 0
     """The value of the annotation that requests something; 0: there is none."""
+    is_broken: bool = False
+    """Whether the document cannot be read."""
+    resets: bool = False
+    """Whether the offsets are reset when the connector is deleted."""
     is_strimzi: bool = False
     """Whether the document is a KafkaConnector of Strimzi."""
 
@@ -33,6 +37,8 @@ class Declared:
         return config | ({"start": "fail"} if self.fails else {})
 
     def text(self, name: str) -> str:
+        if self.is_broken:
+            return "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: " + name + "}\nspec: [\n"
         config = {key: value for key, value in self.config.items() if key not in ("connector.class", "tasks.max")}
         of_strimzi = ["apiVersion: kafka.strimzi.io/v1", "kind: KafkaConnector"]
         lines = of_strimzi if self.is_strimzi else ["apiVersion: gitops-connect/v1", "kind: Connector"]
@@ -41,12 +47,15 @@ class Declared:
         annotations = f', annotations: {{{key}: "{self.annotation}"}}' if self.annotation else ""
         lines += [f"metadata: {{name: {name}{labels}{annotations}}}", "spec:", f"  class: {CLASS}", "  tasksMax: 1"]
         lines += [f"  restart: {{id: r{self.restart}}}"] if self.restart and not self.is_strimzi else []
+        lines += ["  onDelete: {offsets: reset}"] if self.resets and not self.is_strimzi else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
         return "\n".join([*lines, ""])
 
     def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:
         """How the connector differs from its document; empty if it does not. One that is `ill` may have failed."""
+        if self.is_broken:
+            return ""
         if not self.is_there:
             return "" if there is None else "it is still there"
         if there is None:

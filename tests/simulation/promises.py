@@ -80,7 +80,7 @@ class Promises:
     """The versions of the config with which a connector has worked."""
     moments: list[tuple[float, Feature]] = field(default_factory=list)
     """When a feature acted on the cluster, or people used it."""
-    _restarts: dict[str, float] = field(default_factory=dict)
+    _restarts: dict[str, tuple[float, Plan]] = field(default_factory=dict)
     """The last automatic restart of a connector with this config. Documents allow one."""
 
     def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
@@ -112,6 +112,7 @@ class Promises:
             assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
             assert declared.is_there, f"{verb} {name}, which is not declared"
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
+        assert not (declared.is_broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
         if verb == "delete":
             assert not declared.is_there, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
@@ -129,8 +130,9 @@ class Promises:
             self.suspended.pop(name, None)
         for step in plan.steps:
             if verb == "restart" and step.connector == name and step.restart is not None and not step.restart.request:
-                assert name not in self._restarts, f"{name} is restarted again, and its document allows one restart"
-                self._restarts[name] = self.world.timeline.now
+                _, earlier = self._restarts.get(name, (0.0, plan))  # a step is sent again if its answer was lost
+                assert plan is earlier, f"{name} is restarted again, and its document allows one restart"
+                self._restarts[name] = (self.world.timeline.now, plan)
         if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
             self._begin_trial(name, rest[0]["version"])
 
@@ -225,7 +227,7 @@ class Promises:
             self._failed.setdefault(name, set()).add(instance.config.get("version", ""))
         if trial is not None:
             trial.has_worked |= states == {"RUNNING"}
-            trial.has_failed |= states != {"RUNNING"}  # or someone has stopped it: no trial of a rollout either
+            trial.has_failed |= "FAILED" in states or instance.target is not Target.STARTED  # a stop ends it, too
             watch, now = self.world.cluster_settings.get("rollback_watch", 0), self.world.timeline.now
             if "FAILED" in states:
                 is_early = now < trial.since + watch - _SEEN and self.world.clock_set < trial.since
@@ -250,6 +252,8 @@ class Promises:
         if planned.name in self.was_paused and len(kinds) < len({one.kind for one in planned.holds}):
             return True
         name = planned.name
+        if name not in self.latest:
+            return False
         is_rolled_back = planned.out_of_sync and str(self.latest[name].version) in self._failed.get(name, ())
         return bool(kinds) or is_rolled_back
 
@@ -267,7 +271,7 @@ class Promises:
     def untold(self, told: Set[str]) -> Iterator[str]:
         """The connectors that are not restarted any more, and of which the leader has not told people once."""
         for replica in self.world.living:
-            for name, at in self._restarts.items():
+            for name, (at, _) in self._restarts.items():
                 instance, is_old = self.world.cluster.rules.connectors.get(name), self.world.timeline.now > at + 25
                 if not replica.daemon.leadership.is_leader or not is_old or instance is None:
                     continue

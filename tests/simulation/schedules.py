@@ -75,7 +75,7 @@ def schedule_of(seed: int) -> Schedule:
         _settings(random, theme),
         Rates(
             death=random.choice((0, 0, 0.004)),
-            freeze=random.choice((0, 0, 0.006)),
+            freeze=random.choice((0, 0, 0, 0.006, 0.02)),
             request=random.choice((0, 0.1, 0.3)),
             read=random.choice((0, 0, 0.02)),
             disk=random.choice((0, 0, 0.01)),
