@@ -301,10 +301,13 @@ class Day:
         """What differs without a reason that the product tells."""
         self.world.cluster.rules.catch_up()
         present, told = self.world.cluster.present, self.world.promises.told()
+        has_broken = any(one.is_broken for one in self.declared.values())  # it may declare what seems to be removed
         found = [
             f"{name}: {difference}"
             for name, one in self.declared.items()
-            if name not in told and (difference := one.differs_from(present.get(ConnectorName(name)), self._ill()))
+            if (one.is_there or not has_broken)
+            and name not in told
+            and (difference := one.differs_from(present.get(ConnectorName(name)), self._ill()))
         ]
         foreign = present.get(FOREIGN)
         if foreign is None or foreign.state.value != "RUNNING":
