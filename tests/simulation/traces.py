@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 import requests
 from standin.cluster import Cluster
@@ -24,7 +24,6 @@ from standin.group import Group
 
 from gitops_connect.connect.responses import Answer, ConnectRequest, RefusedAnswer, read
 from gitops_connect.errors import RebalanceInProgress
-from gitops_connect.sandbox.cluster import Sandbox
 
 NAMES = ("a", "b", "c")
 VERBS = {
@@ -48,6 +47,15 @@ def write_trace(file: Path, trace: Trace) -> None:
     file.write_text("[\n" + ",\n".join(json.dumps(event) for event in trace) + "\n]\n")
 
 
+class Workers(Protocol):
+    """What a recording needs of a sandbox."""
+
+    @property
+    def worker_urls(self) -> tuple[str, ...]: ...
+    def kill_worker(self, index: int) -> None: ...
+    def start_worker(self) -> str: ...
+
+
 @dataclass(eq=False)
 class Recording:
     """Random requests to the workers of a sandbox. `disturbances`: the number of a request, and what happens then.
@@ -55,7 +63,7 @@ class Recording:
     `names`: the real name of each connector, which is not in the trace.
     """
 
-    sandbox: Sandbox
+    sandbox: Workers
     names: Mapping[str, str]
     requests: int
     disturbances: Mapping[int, tuple[str, int]]
@@ -187,9 +195,12 @@ class Contradiction(AssertionError):
 
 
 class Replay:
-    """Replays a trace. `workers`: how many there are at its beginning, of which the first is the leader."""
+    """Replays a trace. `workers`: how many there are at its beginning, of which the first is the leader.
 
-    def __init__(self, workers: int) -> None:
+    `max_delay`: seconds for which a group waits for a worker that is gone.
+    """
+
+    def __init__(self, workers: int, max_delay: float = 0.0) -> None:
         self.now = self._changed = 0.0
         self.cluster = _Lazy(now=lambda: self.now, delay=0.001)
         self.cluster.transit = 0.001
@@ -197,7 +208,7 @@ class Replay:
         self._have_run: set[str] = set()
         """The connectors that may have sent numbers since their offsets were read or changed."""
         group = self.cluster.group = Group(self.cluster, *map(str, range(1, workers + 1)))
-        group.session_timeout, group.rebalance_time = 4.0, 0.0
+        group.session_timeout, group.rebalance_time, group.max_delay = 4.0, 0.0, max_delay
         self._views = {name: _View(name, self) for name in NAMES}
 
     def run(self, trace: Trace) -> None:
@@ -299,7 +310,16 @@ class _View:
         parts = [None] * 3 if seen is None else [seen[0], seen[2], seen[3]]
         self._seen = [self._find(part, number) for number, part in enumerate(parts)]
         if seen is not None:
-            self._replay.cluster.connectors[self._name].worker = str(seen[1])
+            self._require_worker(str(seen[1]))
+
+    def _require_worker(self, worker: str) -> None:
+        """The group chooses a worker. Nobody runs the connectors of a dead one until the group knows of its death."""
+        cluster = self._replay.cluster
+        connector = cluster.connectors[self._name]
+        while connector.worker in cluster.group.dead and connector.worker != worker:
+            if not self._replay.advance(self._name):
+                raise Contradiction(f"{self._name} runs on {worker} after {self._replay.now} s: {connector}")
+        connector.worker = worker
 
     def _find(self, part: object, number: int) -> int:
         """Where the history has that part, not before what was seen of it already."""
