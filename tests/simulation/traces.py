@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 import requests
 from standin.cluster import Cluster
@@ -24,7 +24,6 @@ from standin.group import Group
 
 from gitops_connect.connect.responses import Answer, ConnectRequest, RefusedAnswer, read
 from gitops_connect.errors import RebalanceInProgress
-from gitops_connect.sandbox.cluster import Sandbox
 
 NAMES = ("a", "b", "c")
 VERBS = {
@@ -48,6 +47,15 @@ def write_trace(file: Path, trace: Trace) -> None:
     file.write_text("[\n" + ",\n".join(json.dumps(event) for event in trace) + "\n]\n")
 
 
+class Workers(Protocol):
+    """What a recording needs of a sandbox."""
+
+    @property
+    def worker_urls(self) -> tuple[str, ...]: ...
+    def kill_worker(self, index: int) -> None: ...
+    def start_worker(self) -> str: ...
+
+
 @dataclass(eq=False)
 class Recording:
     """Random requests to the workers of a sandbox. `disturbances`: the number of a request, and what happens then.
@@ -55,7 +63,7 @@ class Recording:
     `names`: the real name of each connector, which is not in the trace.
     """
 
-    sandbox: Sandbox
+    sandbox: Workers
     names: Mapping[str, str]
     requests: int
     disturbances: Mapping[int, tuple[str, int]]
@@ -187,9 +195,12 @@ class Contradiction(AssertionError):
 
 
 class Replay:
-    """Replays a trace. `workers`: how many there are at its beginning, of which the first is the leader."""
+    """Replays a trace. `workers`: how many there are at its beginning, of which the first is the leader.
 
-    def __init__(self, workers: int) -> None:
+    `max_delay`: seconds for which a group waits for a worker that is gone.
+    """
+
+    def __init__(self, workers: int, max_delay: float = 0.0) -> None:
         self.now = self._changed = 0.0
         self.cluster = _Lazy(now=lambda: self.now, delay=0.001)
         self.cluster.transit = 0.001
@@ -197,7 +208,7 @@ class Replay:
         self._have_run: set[str] = set()
         """The connectors that may have sent numbers since their offsets were read or changed."""
         group = self.cluster.group = Group(self.cluster, *map(str, range(1, workers + 1)))
-        group.session_timeout, group.rebalance_time = 4.0, 0.0
+        group.session_timeout, group.rebalance_time, group.max_delay = 4.0, 0.0, max_delay
         self._views = {name: _View(name, self) for name in NAMES}
 
     def run(self, trace: Trace) -> None:
@@ -276,46 +287,60 @@ def _is_rebalancing(event: Mapping[str, Any]) -> bool:
 
 
 class _View:
-    """What the workers report of one connector. Its parts are reported independently of each other."""
+    """What the workers report of one connector: its state, those of its tasks, and its config, each by itself."""
 
     def __init__(self, name: str, replay: Replay) -> None:
         self._name, self._replay = name, replay
-        self._history: list[tuple[str, list[str], str] | None] = [None]
+        self._histories: list[list[Any]] = [[None], [None], [None]]
         self._seen = [0, 0, 0]
-        """How much of the history was seen of the connector, of its tasks, and of its config."""
+        """How much of each history was seen."""
 
     def look(self) -> None:
-        """Add what the model reports now to the history."""
+        """Add what the model reports now to the histories."""
         found = self._replay.cluster.connectors.get(self._name)
         reported = found.reported if found else None
-        entry = None
-        if found and reported:
-            entry = (reported.state, [state for state, _ in reported.tasks], found.config["version"])
-        if entry != self._history[-1]:
-            self._history.append(entry)
+        states = (reported.state, [state for state, _ in reported.tasks]) if reported else (None, None)
+        for history, part in zip(self._histories, (*states, found and found.config["version"]), strict=True):
+            if part != history[-1]:
+                history.append(part)
 
     def require(self, seen: list[Any] | None) -> None:
         """Raise Contradiction if the model cannot report that after all that was seen before."""
-        parts = [None] * 3 if seen is None else [seen[0], seen[2], seen[3]]
-        self._seen = [self._find(part, number) for number, part in enumerate(parts)]
-        if seen is not None:
-            self._replay.cluster.connectors[self._name].worker = str(seen[1])
+        if seen is None:
+            self._seen[:2] = self._find(None, 0), self._find(None, 1)
+        else:
+            state, worker, tasks, version = seen
+            self._seen = [self._find(part, number) for number, part in enumerate((state, tasks, version))]
+            self._require_worker(str(worker))
+
+    def _require_worker(self, worker: str) -> None:
+        """The group chooses a worker. Nobody runs the connectors of a dead one until the group knows of its death."""
+        cluster = self._replay.cluster
+        connector = cluster.connectors.get(self._name)
+        if connector is None:  # what was seen is older than what was answered
+            return
+        while connector.worker in cluster.group.dead and connector.worker != worker:
+            if not self._replay.advance(self._name):
+                raise Contradiction(f"{self._name} runs on {worker} after {self._replay.now} s: {connector}")
+        connector.worker = worker
 
     def _find(self, part: object, number: int) -> int:
-        """Where the history has that part, not before what was seen of it already."""
+        """Where a history has that part, not before what was seen of it already."""
+        history = self._histories[number]
         while True:
-            for place in range(self._seen[number], len(self._history)):
-                entry = self._history[place]
-                if _is_like(part, entry and entry[number]):
+            for place in range(self._seen[number], len(history)):
+                if _is_like(part, history[place]):
                     return place
             if not self._replay.advance(self._name):
-                left = self._history[self._seen[number] :]
+                left = history[self._seen[number] :]
                 raise Contradiction(f"{self._name} was {part} after {self._replay.now} s, but in the model: {left}")
 
     def require_end(self, seen: list[Any] | None) -> None:
         """Raise Contradiction if the model does not report that now."""
-        if self._history[-1] != (seen and (seen[0], seen[2], seen[3])):
-            raise Contradiction(f"{self._name} is {seen} at last, but in the model: {self._history[-1]}")
+        state, _, tasks, version = seen or [None] * 4
+        last = [history[-1] for history in self._histories]
+        if last != [state, tasks, version]:
+            raise Contradiction(f"{self._name} is {seen} at last, but in the model: {last}")
 
 
 def _is_like(seen: object, modelled: object) -> bool:

@@ -280,6 +280,8 @@ class Cluster:
                 self._move_on(connector)
                 effect()
                 self.on_effect(connector.name)
+            elif connector.reported and connector.target is Target.STOPPED:  # the leader removes its tasks
+                connector.reported = Reported(connector.reported.state, connector.reported.trace)
 
         self._after_delay(connector.name, take_effect)
 

@@ -19,7 +19,8 @@ class Group:
     """The first of the `workers` is the leader. Those of `dead` were killed.
 
     The group notices a death after `session_timeout` seconds. After `max_delay` more, other workers run the connectors
-    of the dead one (`scheduled.rebalance.max.delay.ms`); until then, they are reported as if nothing had happened.
+    of the dead one (`scheduled.rebalance.max.delay.ms`); until then, they are reported as if nothing had happened. A
+    new leader knows of no worker before it, and does not wait.
     """
 
     session_timeout = 6.0
@@ -30,7 +31,6 @@ class Group:
         self._cluster = cluster
         self.workers = [*workers]
         self.dead: set[str] = set()
-        self._missed: set[str] = set()
         self._until = 0.0
         """When the last rebalance ends."""
 
@@ -59,9 +59,10 @@ class Group:
 
     def _notice(self, worker: str) -> None:
         if worker in self.dead and len(self.workers) > 1:
+            delay = 0.0 if worker == self.workers[0] else self.max_delay
             self.workers.remove(worker)
             self._until = max(self._until, self._cluster.time + self.rebalance_time)
-            self._cluster.later("", self.rebalance, self.max_delay)
+            self._cluster.later("", self.rebalance, delay)
 
     def start(self, worker: str) -> None:
         """Let a worker join the group, also one that was killed: it then runs its connectors again."""
