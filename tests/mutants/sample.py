@@ -39,7 +39,8 @@ class Mutant:
 
 def sample(root: Path, size: int, seed: int) -> list[Callable[[], Mutant]]:
     """As many different mutants of all files. To make one takes a second."""
-    files = sorted(file for room in ROOMS for file in (root / "gitops_connect" / room).rglob("*.py"))
+    # No migrations: slow tests, which are not tried here, compare the tables that they make with those of the code.
+    files = sorted(file for room in ROOMS for file in (root / "gitops_connect" / room).glob("*.py"))
     drawn = Random(seed).sample([(file, *one) for file in files for one in _mutations(file.read_text())], size)
     return [partial(_mutant, file.relative_to(root), module, mutation) for file, module, mutation in drawn]
 
