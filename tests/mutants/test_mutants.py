@@ -16,6 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from random import randrange
 from shutil import copytree, rmtree
+from tempfile import TemporaryDirectory
 
 import pytest
 from coverage import CoverageData
@@ -47,20 +48,25 @@ class Copy:
 
     def __init__(self, directory: Path) -> None:
         self.tree = directory / "tree"
+        self.output = directory / "output.txt"
         self._temporary = directory / "temporary"
 
     def run(self, *arguments: str, **more: str) -> bool:
         """Whether this command of Python succeeds in time."""
         self._temporary.mkdir()
         path = f"{self.tree}{os.pathsep}{self.tree / 'tests'}"
-        with subprocess.Popen(
-            (sys.executable, *arguments),
-            cwd=self.tree,
-            env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(self._temporary)} | more,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            process_group=0,
-        ) as process:
+        environment = os.environ | {"PYTHONPATH": path, "TMPDIR": str(self._temporary)} | more
+        with (
+            self.output.open("w") as output,
+            subprocess.Popen(
+                (sys.executable, *arguments),
+                cwd=self.tree,
+                env=environment,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                process_group=0,
+            ) as process,
+        ):
             try:
                 return process.wait(TIMEOUT) == 0
             except subprocess.TimeoutExpired:
@@ -96,22 +102,26 @@ def _tests(mutant: Mutant, code: str, lines: Lines) -> tuple[list[str], list[str
 
 
 @pytest.fixture
-def copies(tmp_path: Path) -> Iterator[list[Copy]]:
-    """For each processor one, with bytecode, the cache of mypy, and the lines that tests execute."""
+def copies() -> Iterator[list[Copy]]:
+    """For each processor one, with bytecode, the cache of mypy, and the lines that tests execute.
+
+    Not in `tmp_path`: paths of sockets must be short, and the tests make some.
+    """
     listing = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     files = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout
-    first = Copy(tmp_path / "0")
-    first.tree.mkdir(parents=True)
-    subprocess.run(("xargs", "-0", "cp", "--parents", "-t", str(first.tree)), cwd=ROOT, input=files, check=True)
-    subprocess.run(("git", "init", "-q"), cwd=first.tree, check=True)
-    quick = (*PYTEST, "-p", "mutants.executed_lines", "-m", "not slow and not e2e and not thorough")
-    assert first.run("-m", *quick, EXECUTED_LINES=str(first.tree / "executed")), "without a mutant, the tests fail"
-    assert first.run("-m", "mypy"), "without a mutant, the types are wrong"
-    others = [tmp_path / str(number) for number in range(1, os.cpu_count() or 1)]
-    for one in others:
-        copytree(first.tree, one / "tree")
-    yield [first, *map(Copy, others)]
-    rmtree(tmp_path)
+    with TemporaryDirectory() as directory:
+        first, *others = (Path(directory) / str(number) for number in range(os.cpu_count() or 1))
+        copy = Copy(first)
+        copy.tree.mkdir(parents=True)
+        subprocess.run(("xargs", "-0", "cp", "--parents", "-t", str(copy.tree)), cwd=ROOT, input=files, check=True)
+        subprocess.run(("git", "init", "-q"), cwd=copy.tree, check=True)
+        quick = (*PYTEST, "-p", "mutants.executed_lines", "-m", "not slow and not e2e and not thorough")
+        for command in (quick, ("mypy",)):
+            succeeds = copy.run("-m", *command, EXECUTED_LINES=str(copy.tree / "executed"))
+            assert succeeds, f"{command[0]} fails without a mutant: {copy.output.read_text()[-5000:]}"
+        for one in others:
+            copytree(copy.tree, one / "tree")
+        yield [copy, *map(Copy, others)]
 
 
 def test_at_least_95_percent_are_noticed(copies: list[Copy]) -> None:
