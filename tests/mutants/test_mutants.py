@@ -105,11 +105,12 @@ def _tests(mutant: Mutant, code: str, lines: Lines) -> tuple[list[str], list[str
 def copies() -> Iterator[list[Copy]]:
     """For each processor one, with bytecode, the cache of mypy, and the lines that tests execute.
 
-    Not in `tmp_path`: paths of sockets must be short, and the tests make some.
+    Not in `tmp_path`: the paths of sockets must be short, and one test is carried out by another user.
     """
     listing = ("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     files = subprocess.run(listing, cwd=ROOT, capture_output=True, check=True).stdout
     with TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
         first, *others = (Path(directory) / str(number) for number in range(os.cpu_count() or 1))
         copy = Copy(first)
         copy.tree.mkdir(parents=True)
