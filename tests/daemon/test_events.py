@@ -12,7 +12,8 @@ from support.docs.package_source import MODULES, nodes
 from support.planner.situations import change, seen, situation, wanted
 
 from gitops_connect.daemon import events
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
@@ -56,6 +57,33 @@ def test_a_warning_of_connect_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
             events.step_ended(ClusterName("local"), Revision("r"), one)
     assert [record.levelname for record in caplog.records] == ["WARNING", "INFO"]
     assert [record.__dict__["fields"]["offset_change"] for record in caplog.records] == ["a", "a"]
+
+
+def test_a_failed_reconciliation_is_logged_with_its_cluster_and_next_retry(caplog: pytest.LogCaptureFixture) -> None:
+    for error in (ConnectUnavailable("nobody answers"), LedgerBusy("another process acts"), RuntimeError("a bug")):
+        events.cycle_broken_off(ClusterName("local"), Revision("r"), error, 1.26)
+    told = [(one.levelname, one.getMessage(), one.__dict__["fields"]) for one in caplog.records]
+    assert [(level, event, fields.get("revision"), fields.get("retry_in")) for level, event, fields in told] == [
+        ("ERROR", "reconciliation_failed", "r", 1.3),
+        ("WARNING", "reconciliation_postponed", None, None),
+        ("ERROR", "bug", "r", 1.26),
+    ]
+    assert {fields["cluster"] for _, _, fields in told} == {"local"}
+
+
+def test_a_step_that_is_abandoned_is_logged_with_its_connector_and_offset_change(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    offset_change = OffsetChange(
+        OffsetChangeName("skip"), ConnectorName("orders"), OffsetChangeKind.ALTER, Digest("d"), Revision("r")
+    )
+    for one in (offset_change, None):
+        step = Step(ConnectorName("orders"), Action.ALTER, "offset change skip", offset_change=one)
+        events.abandoned(ClusterName("local"), step, 30)
+    first, second = (record.__dict__["fields"] for record in caplog.records)
+    assert first == second | {"offset_change": "skip"}
+    assert (second["cluster"], second["connector"], second["action"]) == ("local", "orders", "alter")
+    assert (second["offset_change"], second["reason"]) == (None, "offset change skip")
 
 
 def test_a_blocked_offset_change_and_offsets_that_a_step_leaves_unread_are_noted_once() -> None:

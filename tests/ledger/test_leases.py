@@ -233,6 +233,17 @@ def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger:
             assert connection.exec_driver_sql("SHOW idle_in_transaction_session_timeout").scalar() == "0"
 
 
+def test_postgresql_keeps_others_from_the_lease_until_the_transaction_ends(postgres_ledger: LedgerPlace) -> None:
+    ledger, free = postgres_ledger.open(), "SELECT name FROM leases FOR UPDATE SKIP LOCKED"
+    with ledger.lease("held", ManualClock()) as lease, closing(postgres_ledger.database()) as database:
+        with closing(postgres_ledger.database()) as elsewhere, elsewhere.write() as other:
+            assert len(other.exec_driver_sql(free).all()) == 1
+        with closing(postgres_ledger.database()) as elsewhere, database.write() as connection:
+            lease.require(connection)
+            with elsewhere.write() as other:
+                assert other.exec_driver_sql(free).all() == []
+
+
 def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
     """A zombie still has its process id."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:

@@ -46,6 +46,7 @@ def test_case(path: Path) -> None:
     }
     assert effects == expected.get("offset_effects", effects), "a case that says nothing of effects is about the steps"
     assert made.complete is expected.get("complete", True)
+    assert [one.name for one in made.connectors if one.out_of_sync] == expected.get("out_of_sync", [])
     for collection in ("adopted", "forgotten", "unmanaged"):
         assert list(getattr(made, collection)) == expected.get(collection, [])
 

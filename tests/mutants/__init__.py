@@ -1,0 +1,1 @@
+"""Random mutants of the product, which the tests must notice."""
