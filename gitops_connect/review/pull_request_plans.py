@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +20,8 @@ from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.runtime import Runtime, open_merge
+from gitops_connect.settings.sections import Settings
+from gitops_connect.source.checkout import Source
 from gitops_connect.source.merge_result import MergeConflict
 
 _TOO_LONG = "planning the pull request took longer than [forge] plan_timeout"
@@ -28,10 +30,14 @@ _DUE = (OffsetChangeStatus.PLANNED, OffsetChangeStatus.WAITING)
 
 @dataclass(slots=True)
 class PullRequestPlanner:
-    """Plans pull requests with clients of its own: a client masks the secrets of the reconciliation that uses it."""
+    """Plans pull requests with clients of its own: a client masks the secrets of the reconciliation that uses it.
+
+    `open` returns the merge of the pull request whose head has this reference.
+    """
 
     runtime: Runtime
     caches: Caches = field(default_factory=Caches)
+    open: Callable[[Settings, str], Source] = open_merge
 
     @staticmethod
     def of(runtime: Runtime) -> PullRequestPlanner:
@@ -52,7 +58,7 @@ class PullRequestPlanner:
         settings = self.runtime.settings
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
         try:
-            with closing(open_merge(settings, pull_request.head_ref)) as merged:
+            with closing(self.open(settings, pull_request.head_ref)) as merged:
                 declared = declare(merged, settings.clusters, self.caches, options=DeclareOptions.of(settings))
         except MergeConflict as error:
             return replace(nothing, not_planned=NotPlanned.CONFLICT, conflicts=error.paths)

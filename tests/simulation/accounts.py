@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -33,11 +34,13 @@ class Accounts:
     def __init__(self) -> None:
         self._of = defaultdict[ConnectorName, _OfOne](_OfOne)
         self._connectors: dict[OffsetChangeName, ConnectorName] = {}
+        self.on_begin: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
 
     def of(self, name: ConnectorName) -> _OfOne:
         return self._of[name]
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
+        self.on_begin(offset_change, before)
         self._connectors[offset_change.name] = offset_change.connector
         self._of[offset_change.connector].account.began(offset_change, before)
 

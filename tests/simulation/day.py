@@ -15,6 +15,8 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
+from simulation.pull_requests import PullRequests
 from simulation.world import CLASS, FOREIGN, LOCAL, World, counting
 
 NAMES = ("one", "two", "three")
@@ -33,6 +35,8 @@ class Declared:
     fails: bool = False
     restart: int = 0
     is_there: bool = True
+    secret: int = 0
+    """The number in the name of the variable with its secret; 0 if it has none."""
 
     @property
     def config(self) -> dict[str, str]:
@@ -42,9 +46,10 @@ class Declared:
     def text(self, name: str) -> str:
         config = {key: value for key, value in self.config.items() if key != "connector.class"}
         restart = f"  restart: {{id: r{self.restart}}}\n" if self.restart else ""
+        secrets = f"  secrets: {{password: {{env: SECRET_{self.secret}}}}}\n" if self.secret else ""
         return (
             f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec:\n  class: {CLASS}\n"
-            f"  state: {self.state}\n{restart}  config: {json.dumps(config)}\n"
+            f"  state: {self.state}\n{restart}  config: {json.dumps(config)}\n{secrets}"
         )
 
     def differs_from(self, there: ObservedConnector | None) -> str:
@@ -81,6 +86,12 @@ class Day:
     """The kinds of holds that a plan had after an event."""
     _changes: int = 0
 
+    def __post_init__(self) -> None:
+        world = self.world
+        self.pull_requests: PullRequests | None = None
+        if world.forge is not None and world.forge_settings is not None:
+            self.pull_requests = PullRequests(self, world.forge, world.forge_settings)
+
     def begin(self, replicas: int, *, is_new: bool) -> None:
         """Begin with these connectors, or with a new repository and a cluster without them."""
         for name in NAMES:
@@ -105,7 +116,12 @@ class Day:
         self.world.note(f"{happening.action} {happening.connector}")
         self.met.append((self.world.timeline.now, happening.action))
         self.random.seed(happening.choice)
-        ACTIONS[happening.action](self, happening.connector)
+        if self.pull_requests is not None and happening.action in OF_PULL_REQUESTS:
+            OF_PULL_REQUESTS[happening.action](self.pull_requests, happening.connector)
+        else:
+            ACTIONS[happening.action](self, happening.connector)
+        if self.pull_requests is not None:
+            self.pull_requests.check()
         for replica in self.world.living:
             plan = replica.daemon.state.snapshot.clusters[LOCAL].plan
             self.holds |= {hold.kind.value for one in plan.connectors for hold in one.holds} if plan else set()
@@ -143,15 +159,18 @@ class Day:
         self._write(name)
 
     def _offset_change(self, name: str) -> None:
+        self.world.repository.commit(dict([self.offset_change(name)]))
+
+    def offset_change(self, name: str) -> tuple[str, str]:
+        """The path of a new document, and its text."""
         self._changes += 1
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
         entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
-        self.world.repository.write(
-            f"changes/c{self._changes:03}.yaml",
+        return f"changes/c{self._changes:03}.yaml", (
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
-            f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
+            f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
 
     # What people do by hand.
@@ -200,7 +219,8 @@ class Day:
 
     def _outage(self, _: str) -> None:
         world = self.world
-        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full"))
+        forge = ("forge_is_down",) if world.forge is not None else ()
+        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full", *forge))
         setattr(world, part, True)
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
@@ -213,12 +233,17 @@ class Day:
         """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
         world = self.world
         world.faults.are_over, world.git_is_down, world.connect_is_down, world.disk_is_full = True, False, False, False
+        world.forge_is_down = False
         if not world.living:
             world.start_replica()
         world.note("faults cease")
         for _ in range(QUIET):
             self.run(AFTER)
-            if not (wrong := self.differences()):
+            wrong = self.differences()
+            if self.pull_requests is not None:
+                self.pull_requests.check()
+                wrong += self.pull_requests.unfinished()
+            if not wrong:
                 return
         raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
 

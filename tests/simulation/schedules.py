@@ -11,11 +11,14 @@ from typing import Any
 
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.desired import OnManualPause
-from gitops_connect.settings.sections import SkipSettings
+from gitops_connect.model.reviewed_plans import ReviewMode
+from gitops_connect.settings.sections import ForgeSettings, SkipSettings
 from simulation.day import ACTIONS, NAMES, Day, Happening
 from simulation.faults import Faults, Rates
+from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.world import LedgerTemplate, World
 
+_FREQUENT = ("review", "merge", "merge", "approval", "approval", "push to a pull request")
 _MOST_TRIES = 400
 """Days that are lived at most to find a shorter one that fails."""
 
@@ -32,9 +35,12 @@ class Schedule:
     """Whether nothing was applied before."""
     happenings: tuple[Happening, ...]
     faults: Mapping[int, str] | None = None
+    forge: ForgeSettings | None = None
+    """Which reviews are required; None: nobody uses pull requests."""
 
     def __str__(self) -> str:
         lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        lines += [f"  reviews: {self.forge}"] if self.forge is not None else []
         lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
         lines += [f"  instruction {number} {fault}" for number, fault in (self.faults or {}).items()]
         return "\n".join(lines)
@@ -67,7 +73,8 @@ class Beginnings:
 
 def schedule_of(seed: int) -> Schedule:
     random = Random(seed)
-    return Schedule(
+    has_reviews = seed % 6 == 5
+    schedule = Schedule(
         seed,
         _settings(random),
         Rates(
@@ -76,18 +83,35 @@ def schedule_of(seed: int) -> Schedule:
             request=random.choice((0, 0.1, 0.3)),
             read=random.choice((0, 0, 0.02)),
             disk=random.choice((0, 0, 0.01)),
+            forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
         random.choice((1, 1, 1, 1, 2, 2, 3)),
         random.random() < 0.15,
-        tuple(
-            Happening(
-                random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
-                random.choice(tuple(ACTIONS)),
-                random.choice(NAMES),
-                random.getrandbits(32),
-            )
-            for _ in range(random.randint(2, 5))
-        ),
+        _happenings(random, tuple(ACTIONS), random.randint(2, 5)),
+    )
+    if not has_reviews:
+        return schedule
+    settings = ForgeSettings(
+        review=random.choice((ReviewMode.REVIEWED, ReviewMode.REVIEWED, ReviewMode.MANUAL)),
+        author_may_approve=random.random() < 0.7,
+        approvals=random.choice((1, 1, 2)),
+    )
+    more = _happenings(random, (*OF_PULL_REQUESTS, *_FREQUENT), random.randint(3, 6))
+    together = [*schedule.happenings, *more]
+    random.shuffle(together)
+    review = replace(together[0], action="review", choice=random.getrandbits(32))
+    return replace(schedule, forge=settings, happenings=(review, *together))
+
+
+def _happenings(random: Random, actions: tuple[str, ...], count: int) -> tuple[Happening, ...]:
+    return tuple(
+        Happening(
+            random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
+            random.choice(actions),
+            random.choice(NAMES),
+            random.getrandbits(32),
+        )
+        for _ in range(count)
     )
 
 
@@ -108,7 +132,7 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     """Live that day. Raises BadDay."""
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
-    with closing(World(faults, ledger, schedule.settings)) as world:
+    with closing(World(faults, ledger, schedule.settings, schedule.forge)) as world:
         day = Day(world)
         try:
             day.begin(schedule.replicas, is_new=schedule.is_new)

@@ -10,7 +10,7 @@ import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, cast
@@ -25,6 +25,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.errors import LedgerBusy, SourceUnavailable
+from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, Process
 from gitops_connect.ledger.ledger import Ledger
@@ -32,12 +33,22 @@ from gitops_connect.model.clock import Duration
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.review.pull_request_plans import PullRequestPlanner
+from gitops_connect.review.reviews import PullRequestReviews
 from gitops_connect.runtime import Runtime
-from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import (
+    ClusterSettings,
+    DaemonSettings,
+    ForgeSettings,
+    RepositorySettings,
+    SecretsSettings,
+    Settings,
+)
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedStore, Accounts
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
+from simulation.forge import ForgeClient, MergeSource, Secrets, SimulatedEvent, SimulatedForge, WatchedDirectories
 from simulation.jobs import SimulatedJobs
 from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
 
@@ -174,6 +185,9 @@ class SimulatedClient:
 
     cluster, threads = LOCAL, AtOnce
 
+    def end_requests_at(self, until: float) -> None:
+        """Each request ends at once."""
+
     def __init__(self, replica: Replica, permit: Callable[[], float] | None = None) -> None:
         self._replica = replica
         self._permit = permit
@@ -207,6 +221,7 @@ class SimulatedClient:
         if world.timeline.now >= until:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
         world.acts(replica, verb, arguments[0], self._permit)
+        world.before_effect(verb, *arguments)
         fault = world.fault(Point.REQUEST)
         answer = work(*arguments, **more) if fault in ("", UNSEEN) else None
         if fault:
@@ -243,9 +258,18 @@ class Replica:
         ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), world.accounts)
         spark = SharedSession(world.settings.spark, {}, NOWHERE)
         clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
-        runtime = Runtime(world.settings, ledger, clients, {}, spark, self.clock)
+        runtime = Runtime(world.settings, ledger, clients, world.secrets, spark, self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         world.timeline.at(0, self.life, self.daemon.begin)
+        if world.forge is not None:
+            self._begin_reviews(replace(runtime, clients={LOCAL: cast(ConnectClient, SimulatedClient(self))}))
+
+    def _begin_reviews(self, runtime: Runtime) -> None:
+        forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
+        planner = PullRequestPlanner(runtime, open=lambda _, head: MergeSource(self.world, self.touch, head))
+        reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
+        reviews._due, reviews._ended = SimulatedEvent(self.clock), SimulatedEvent(self.clock)
+        self.world.timeline.at(0, self.life, reviews.run)
 
     def _jobs(self, _threads: int, ended: Any, changed: Any) -> SimulatedJobs:
         return SimulatedJobs(self.world.timeline, self.life, ended, changed)
@@ -284,10 +308,13 @@ class World:
     connection: Connection
     """Of the ledger."""
     cluster_settings: Mapping[str, Any]
+    forge_settings: ForgeSettings | None = None
+    """None: without pull requests."""
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
     disk_is_full: bool = False
+    forge_is_down: bool = False
 
     def __post_init__(self) -> None:
         self.timeline = Timeline()
@@ -298,12 +325,17 @@ class World:
         self._numbers: dict[str, int] = {}  # the newest fencing number with which each lease was used
         self._replicas = 0
         self.replicas: list[Replica] = []
+        self.before_effect: Callable[..., None] = lambda verb, *_: None
+        self.secrets = Secrets(self.fail)
+        self.forge = self._forge() if self.forge_settings is not None else None
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
         self.settings = Settings(
             NOWHERE,
             repository=RepositorySettings(interval=Duration(10)),
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
+            forge=self.forge_settings or ForgeSettings(),
+            secrets=SecretsSettings(("SECRET_*",), WatchedDirectories(self.fail)),
         )
         self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), self.accounts)
         self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
@@ -322,6 +354,17 @@ class World:
         self.timeline.close()
         self._elsewhere.stop()
         self.connection.close()
+
+    def _forge(self) -> SimulatedForge:
+        return SimulatedForge(repository=self.repository, timeline=self.timeline, require_clean=self.require_clean)
+
+    def fail(self, why: str) -> None:
+        """A promise is broken, also if the product handles every error where that is found."""
+        self.timeline.errors.append(AssertionError(why))
+
+    def require_clean(self, output: object) -> None:
+        if Secrets.MARK in repr(output):
+            self.fail(f"an output contains a secret: {output!r}")
 
     def note(self, text: str) -> None:
         self.history.append(f"{self.timeline.now:8.2f} {text}")
@@ -360,6 +403,8 @@ class _Collected(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         fields = getattr(record, "fields", {})
         self.events.append((self._world.timeline.now, record.getMessage(), fields))
+        if self._world.forge is not None:
+            self._world.require_clean(fields)
         if record.exc_info and record.exc_info[1] is not None:
             self._world.timeline.errors.append(record.exc_info[1])
 

@@ -1,0 +1,304 @@
+"""What people do with pull requests, and what may be in effect because of that.
+
+A change is a file with its text, or without one if it is removed. It counts as reviewed if a comment of ours has named
+it while its pull request was open, and if the pull request was merged afterwards, or people with write access have
+approved the digest of the comment. What a comment says is read from its text, as people read it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gitops_connect.daemon.state import Snapshot
+from gitops_connect.model.offset_changes import OffsetChange
+from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.pull_requests import CommitState
+from gitops_connect.model.reviewed_plans import ReviewMode
+from gitops_connect.report.comment_writer import CommentKind, Marker, find_marker
+from gitops_connect.report.plan_json import PlanOrigin, render
+from gitops_connect.review.reviews import PLAN
+from gitops_connect.server.values import cluster_value, pull_request_value
+from gitops_connect.settings.sections import ForgeSettings
+from simulation.forge import FORK_AUTHOR, OURS, WRITERS, Files, SimulatedForge
+from simulation.timeline import START
+
+if TYPE_CHECKING:
+    from simulation.day import Day, Declared
+
+Change = tuple[str, str | None]
+"""The path of a file, and its new text; None if it is removed."""
+_GRACE = 120.0
+"""Seconds in which a reconciliation that began before a revocation may still begin what was approved."""
+_CHANGED = "destructive changes that were not shown before"
+_BEFORE = "### Already on the branch"
+_CHANGE_NAME = re.compile(r"\bc\d{3}\b")
+
+
+class ReviewedChanges:
+    """What people have seen and approved, as the comments on the forge show it."""
+
+    def __init__(self, forge: SimulatedForge, settings: ForgeSettings) -> None:
+        self._forge, self._settings = forge, settings
+        self._shown = defaultdict[int, set[Change]](set)  # by each open pull request, for the first time
+        self._asked: dict[tuple[int, str], set[Change]] = {}  # by the digest of a comment
+        self._people = defaultdict[tuple[int, str], set[str]](set)
+        self._revoked: dict[tuple[int, str], float] = {}
+        self._merged: set[Change] = set()
+        self.versions: set[tuple[str, str]] = set()
+        """The configs of connectors that were in effect before, or were approved."""
+        forge.on_write = self._written
+
+    def _written(self, number: int, body: str) -> None:
+        marker = find_marker(body)
+        if marker is None or marker.digest is None or marker.commit is None:
+            return
+        files: dict[str, str | None] = {**self._forge.repository.files}
+        if marker.kind is CommentKind.REVIEW:
+            files |= self._forge.versions[marker.commit]
+        found = _named(body.partition(_BEFORE)[0], files)
+        self._asked.setdefault((number, marker.digest), set()).update(found)
+        if marker.kind is CommentKind.REVIEW and _CHANGED not in body and self._is_open(number):
+            self._shown[number] |= found
+
+    def _is_open(self, number: int) -> bool:
+        return any(one.number == number for one in self._forge.open)
+
+    def merged(self, number: int) -> None:
+        if self._settings.review is ReviewMode.REVIEWED:
+            self._merged |= self._shown[number]
+
+    def approved(self, number: int, digest: str, who: str) -> None:
+        if (number, digest) in self._asked:
+            self._people[number, digest].add(who)
+
+    def revoked(self, number: int, digest: str, _: str) -> None:
+        self._revoked[number, digest] = self._forge.timeline.now
+
+    def covers(self, change: Change) -> bool:
+        """Whether people have reviewed it: it was shown before its merge, or enough of them have approved it."""
+        now = self._forge.timeline.now
+        return change in self._merged or any(
+            change in self._asked[key] and now < self._revoked.get(key, now) + _GRACE
+            for key, people in self._people.items()
+            if len(people) >= self._settings.approvals
+        )
+
+    def begins(self, offset_change: OffsetChange, before: Offsets) -> None:
+        """An offset change that changes current offsets begins."""
+        path = f"changes/{offset_change.name}.yaml"
+        change = path, self._forge.repository.files.get(path)
+        assert not before or self.covers(change), f"{offset_change.name} begins, and nobody has reviewed it"
+
+
+def _named(text: str, files: Files) -> set[Change]:
+    """The changes that a comment names: offset changes, and connectors in the title of their steps."""
+    found = {f"changes/{name}.yaml" for name in _CHANGE_NAME.findall(text)}
+    found |= {f"{name}.yaml" for name in re.findall(r"<code>(\w+)</code>", text)}
+    return {(path, files.get(path)) for path in found}
+
+
+class PullRequests:
+    """The pull requests of a day."""
+
+    def __init__(self, day: Day, forge: SimulatedForge, settings: ForgeSettings) -> None:
+        self.day, self.forge, self.settings = day, forge, settings
+        self.reviewed = ReviewedChanges(forge, settings)
+        self.declared: dict[int, dict[str, Declared]] = {}
+        """The connectors as each pull request declares them."""
+        self.never_merged: set[int] = set()
+        self._secrets = 0
+        self._authors: dict[int, str] = {}  # of merged pull requests
+
+    def _note(self, text: str) -> None:
+        self.day.world.note(text)
+
+    def _tell(self) -> None:
+        """Webhooks may get lost."""
+        for replica in self.day.world.living:
+            if self.day.random.random() < 0.7:
+                replica.daemon.review_now()
+
+    def _any(self) -> int | None:
+        return self.day.random.choice(self.forge.open).number if self.forge.open else None
+
+    def _changes(self, name: str) -> tuple[dict[str, Declared], Files]:
+        """Something that a pull request may change."""
+        day = self.day
+        one = replace(day.declared[name])
+        what = day.random.choice(("config", "removal", "offset change", "offset change", "state", "secret"))
+        if what == "offset change":
+            return {}, dict([day.offset_change(name)])
+        match what:
+            case "config":
+                one.version, one.fails = one.version + 1, day.random.random() < 0.2
+            case "removal":
+                one.is_there = not one.is_there
+            case "state":
+                one.state = day.random.choice(("running", "paused", "stopped"))
+            case "secret":
+                self._secrets += 1
+                one.version, one.secret = one.version + 1, self._secrets
+        return {name: one}, {f"{name}.yaml": one.text(name) if one.is_there else None}
+
+    def propose(self, name: str) -> None:
+        declared, changes = self._changes(name)
+        number = self.forge.propose(self.day.random.choice(WRITERS), changes)
+        self.declared[number] = declared
+        self._note(f"pull request {number} changes {', '.join(changes)}")
+        self._tell()
+
+    def fork(self, name: str) -> None:
+        """Someone who may not write proposes secrets of others, also for a connector of someone else."""
+        declared, changes = self._changes(name)
+        number = len(self.forge.branches) + 1
+        if is_hostile := self.day.random.random() < 0.6:
+            victim = self.day.random.choice((name, "foreign"))
+            reference = self.day.random.choice((f"env: SECRET_9{number:02}", f"file: /run/secrets/{number}"))
+            one = replace(self.day.declared[name], version=90 + number, is_there=True)
+            text = one.text(victim).replace('"tasks.max": "1"', '"tasks.max": "1", "key": "${file:/run/secrets:key}"')
+            declared, changes = {}, {f"{victim}.yaml": f"{text}  secrets: {{password: {{{reference}}}}}\n"}
+        number = self.forge.propose(FORK_AUTHOR, changes, is_fork=True)
+        self.declared[number] = declared
+        self.never_merged |= {number} if is_hostile else set()
+        self._note(f"pull request {number} from a fork changes {', '.join(changes)}")
+        self._tell()
+
+    def push(self, name: str) -> None:
+        if (number := self._any()) is None:
+            return
+        declared, changes = self._changes(name)
+        force = self.day.random.random() < 0.4
+        self.declared[number] = declared if force else {**self.declared[number], **declared}
+        self.forge.push(number, changes, force=force)
+        self._note(f"a push{' with force' if force else ''} to pull request {number} changes {', '.join(changes)}")
+        self._tell()
+
+    def approve(self, _: str) -> None:
+        """Someone writes or edits a comment with a command, who may do so or not, about a plan of now or of earlier."""
+        random, known = self.day.random, [*self._digests()]
+        if not known:
+            return
+        number, digest = random.choice((known[-1], random.choice(known)))
+        verb = random.choice(("approve", "approve", "approve", "approve", "revoke"))
+        who = random.choice((*WRITERS, *WRITERS, FORK_AUTHOR))
+        command = f"gitops-connect {verb} {digest}"
+        self._note(f"{who} comments {verb} {digest[:7]} on pull request {number}")
+        how = random.choice(("write", "write", "write", "edit", "edit of another"))
+        comment = self.forge.say(number, who, command if how == "write" else "nice")
+        if how != "write":
+            editor = who if how == "edit" else random.choice(WRITERS)
+            self._note(f"{editor} has edited it")
+            self.forge.edit(number, comment, command, editor)
+        if self._may(number, who, verb) and (how == "write" or editor == who):
+            (self.reviewed.approved if verb == "approve" else self.reviewed.revoked)(number, digest, who)
+        self._tell()
+
+    def _digests(self) -> Iterator[tuple[int, str]]:
+        """The digests in comments of ours, also in those about blocked changes, the last one last."""
+        for number in sorted(self.forge.comments_of):
+            yield from ((number, one.digest) for one in self._own_markers(number) if one.digest is not None)
+
+    def _own_markers(self, number: int) -> list[Marker]:
+        found = (find_marker(one.body) for one in self.forge.comments(number) if one.author == OURS)
+        return [one for one in found if one is not None]
+
+    def _may(self, number: int, who: str, verb: str) -> bool:
+        if who not in WRITERS:
+            return False
+        is_author = who in (self.forge.authors[number], *self._authors.values())
+        return verb == "revoke" or self.settings.author_may_approve or not is_author
+
+    def command(self, _: str) -> None:
+        """A comment that approves nothing, or a comment of ours that people delete or edit."""
+        random = self.day.random
+        number = random.choice([*self.forge.branches] or [0])
+        own = [one for one in self.forge.comments(number) if one.author == OURS]
+        what = random.choice(("plan", "help", "nonsense", "delete", "edit"))
+        if what in ("delete", "edit"):
+            if own:
+                one = random.choice(own)
+                self._note(f"someone does {what} comment {one.id} of pull request {number}")
+                if what == "delete":
+                    self.forge.delete_comment(number, one.id)
+                else:
+                    self.forge.edit(number, one.id, f"{one.body}\nedited", "bob")
+        elif number:
+            who = random.choice((*WRITERS, "eve"))
+            self._note(f"{who} comments {what} on pull request {number}")
+            self.forge.say(number, who, f"gitops-connect {what}")
+        self._tell()
+
+    def merge(self, _: str) -> None:
+        """Some people wait for the check, and some do not."""
+        random, number = self.day.random, self._any()
+        if number is None:
+            return
+        state = self.forge.status(self.forge.of(number).head, PLAN)
+        waits = random.random() < 0.5 and state is not CommitState.SUCCESS
+        if waits or number in self.never_merged or self.forge.conflicts(number):
+            self._note(f"pull request {number} cannot be merged")
+            return
+        how = random.choice(("merge commit", "squash", "rebase"))
+        self._note(f"pull request {number} is merged by a {how}")
+        self._authors[number] = self.forge.authors[number]
+        self.reviewed.merged(number)
+        self.forge.merge(number, how, random.choice((0.0, 0.0, 4.0, 15.0)))
+        self.day.declared |= self.declared[number]
+        self._tell()
+
+    def close(self, _: str) -> None:
+        if (number := self._any()) is not None:
+            self._note(f"pull request {number} is closed")
+            self.forge.close_pull_request(number)
+            self.forge.branches[number].is_deleted = True
+
+    # What must be true.
+
+    def check(self) -> None:
+        """After each event."""
+        for number in self.forge.branches:
+            kinds = Counter(one.kind for one in self._own_markers(number))
+            assert all(count == 1 for count in kinds.values()), f"pull request {number} has the comments {kinds}"
+            comments = self.forge.comments(number)
+            own = sum(one.author == OURS for one in comments)
+            heads = sum(commit.startswith(f"{number:03}") for commit in self.forge.versions)
+            most = 3 + heads + 2 * (len(comments) - own)
+            assert own <= most, f"{own} comments on pull request {number}, more than {most}"
+
+    def require_clean(self, snapshot: Snapshot) -> None:
+        """No output of a replica has a secret."""
+        views, pulls = snapshot.clusters.values(), snapshot.pull_requests
+        plans = [view.plan for view in views if view.plan is not None]
+        for shown in (plans, *(one.plan.plans for one in pulls)):
+            if shown:
+                origin = PlanOrigin(START, shown[0].revision)
+                self.forge.require_clean(render(shown, snapshot.repository.diagnostics, origin))
+        for value in (*map(cluster_value, views), *map(pull_request_value, pulls)):
+            self.forge.require_clean(value)
+
+    def unfinished(self) -> list[str]:
+        """What the reviews have not done yet, once faults have ceased."""
+        found = []
+        for one in self.forge.open:
+            markers = [marker for marker in self._own_markers(one.number) if marker.kind is CommentKind.REVIEW]
+            state = self.forge.status(one.head, PLAN)
+            if not self.forge.branches[one.number].is_deleted and (
+                [marker.commit for marker in markers] != [one.head] or state is None
+            ):
+                found.append(f"pull request {one.number} is not planned: {markers}, {state}")
+        return found
+
+
+ACTIONS: Mapping[str, Callable[[PullRequests, str], None]] = {
+    "review": PullRequests.propose,
+    "approval": PullRequests.approve,
+    "push to a pull request": PullRequests.push,
+    "merge": PullRequests.merge,
+    "fork": PullRequests.fork,
+    "command": PullRequests.command,
+    "closing": PullRequests.close,
+}
