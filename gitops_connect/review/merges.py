@@ -259,12 +259,13 @@ class MergeReports:
     """Pull requests without a comment that says that something is blocked."""
 
     def has_news(self) -> bool:
-        """Whether `report` was not called since there is a new revision, or another result on a cluster.
+        """Whether `report` or `follow` was not called since there is a new revision, or another result on a cluster.
 
-        The changes of a new revision wait until it is looked up. An error of the forge does not count: it may last.
+        The changes of a new revision wait until it is looked up. An error of the forge does not count: it may last. A
+        process that is not the leader reports no results.
         """
         snapshot = self._snapshot()
-        is_reported = ended(snapshot).items() <= self._reported.items()
+        is_reported = not snapshot.is_leader or ended(snapshot).items() <= self._reported.items()
         return snapshot.repository.revision != self._revision or not is_reported
 
     def _snapshot(self) -> Snapshot:
@@ -317,7 +318,7 @@ class MergeReports:
     def follow(self) -> Iterator[Exception]:
         """Look up what was reviewed, so that a process that is not the leader shows the same plans. Changes nothing."""
         snapshot = self._snapshot()
-        revision = snapshot.repository.revision
+        revision = self._revision = snapshot.repository.revision
         try:
             if revision is not None and self.merged.look_up(revision):
                 self.daemon.reconcile_now(snapshot.clusters)

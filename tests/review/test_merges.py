@@ -291,6 +291,19 @@ def test_a_process_that_is_not_the_leader_knows_what_was_reviewed_and_reports_no
     assert follower.merged.reviews(LATER).merged == (), "the review was of a commit that is applied"
 
 
+def test_a_process_that_is_not_the_leader_asks_the_forge_once_for_each_revision(merge: Merge) -> None:
+    """The look-up of a direct push finds no pull request, and the forge must not be asked for it without a pause."""
+    merge.state.set_leader(is_leader=False)
+    for revision in (REVISION, LATER):
+        merge.poll(revision)
+        assert merge.reports.has_news()
+        assert [*merge.reports.follow()] == []
+        merge.reconcile()
+        assert not merge.reports.has_news()
+    merge.state.set_leader(is_leader=True)
+    assert merge.reports.has_news(), "the leader has to report the result"
+
+
 def test_what_was_shown_or_approved_may_be_shown_again_and_more_is_a_change(reviewed: Ledger) -> None:
     merged = MergedPlans(MemoryForge(), reviewed, Settings(Path()), ManualClock())
     nothing = reviewed_plan(9, REVISION, [plan()])

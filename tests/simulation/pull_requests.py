@@ -35,6 +35,7 @@ _GRACE = 120.0
 """Seconds in which a reconciliation that began before a revocation may still begin what was approved."""
 _CHANGED = "destructive changes that were not shown before"
 _BEFORE = "### Already on the branch"
+_SECRET = re.compile(r"SECRET_\d+")
 _CHANGE_NAME = re.compile(r"\bc\d{3}\b")
 
 
@@ -246,6 +247,7 @@ class PullRequests:
         self._note(f"pull request {number} is merged by a {how}")
         self._authors[number] = self.forge.authors[number]
         self.reviewed.merged(number)
+        self.day.world.secrets.merged |= set(_SECRET.findall(repr(self.forge.branches[number].changes)))
         self.forge.merge(number, how, random.choice((0.0, 0.0, 4.0, 15.0)))
         self.day.declared |= self.declared[number]
         self._tell()
