@@ -6,6 +6,7 @@ docs/reference/reviews.md has the rules. The plan of a pull request before its m
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.hold import Hold, HoldKind
@@ -37,6 +38,22 @@ def reviewed_plan(
         for cluster, found in _connectors(plans).items()
     }
     return ReviewedPlan(pull_request, head, connectors_digest(connectors), connectors)
+
+
+def with_unread(reviewed: ReviewedPlan, plans: Iterable[Plan], before: ReviewedConnectors) -> ReviewedPlan:
+    """With what was shown `before` of clusters and connectors that could not be read for these plans.
+
+    Otherwise the same plan would need an approval after a request to Connect that failed.
+    """
+    unread = {plan.cluster: plan.unread for plan in plans}
+    connectors = {
+        cluster: {
+            **{name: one for name, one in found.items() if cluster not in unread or name in unread[cluster]},
+            **reviewed.connectors.get(cluster, {}),
+        }
+        for cluster, found in {**reviewed.connectors, **before}.items()
+    }
+    return replace(reviewed, connectors=connectors, digest=connectors_digest(connectors))
 
 
 def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> ReviewedConnector | None:

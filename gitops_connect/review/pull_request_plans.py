@@ -16,8 +16,9 @@ from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.pull_requests import NotPlanned, PullRequest, PullRequestPlan
+from gitops_connect.model.reviewed_plans import ReviewedPlan
 from gitops_connect.plan.known_secrets import known_secrets
-from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.plan.reviewed import reviewed_plan, with_unread
 from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.runtime import Runtime, open_merge
 from gitops_connect.settings.sections import Settings
@@ -102,8 +103,11 @@ def _masked(diagnostics: Diagnostics, secrets: frozenset[str]) -> Diagnostics:
     )
 
 
-def as_reviewed(plan: PullRequestPlan, snapshot: Snapshot) -> PullRequestPlan:
-    """The plan with what its review covers: not what the branch changes anyway, whose plan is in the snapshot."""
+def as_reviewed(plan: PullRequestPlan, snapshot: Snapshot, before: ReviewedPlan | None) -> PullRequestPlan:
+    """The plan with what its review covers: not what the branch changes anyway, whose plan is in the snapshot.
+
+    `before` is what its pull request has shown last.
+    """
     views = snapshot.clusters.values()
     pending = [one.plan for one in views if one.plan and one.plan.revision == snapshot.repository.revision]
     if plan.not_planned is not None:
@@ -111,6 +115,8 @@ def as_reviewed(plan: PullRequestPlan, snapshot: Snapshot) -> PullRequestPlan:
     reviewed = reviewed_plan(plan.number, plan.head, plan.plans, pending)
     changed = {(one.cluster, connector.name) for one in plan.plans for connector in one.connectors if connector.steps}
     own = {(cluster, name) for cluster, found in reviewed.connectors.items() for name in found}
+    if before is not None:
+        reviewed = with_unread(reviewed, plan.plans, before.connectors)
     return replace(plan, digest=reviewed.digest, reviewed=reviewed, pending=frozenset(changed - own))
 
 

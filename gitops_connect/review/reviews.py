@@ -272,7 +272,9 @@ class PullRequestReviews:
             error.add_note(f"while pull request {one.number} was planned")
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
-        plan = as_reviewed(plan, self.daemon.state.snapshot)
+        view = self._views.get(one.number)
+        before = (view and view.plan.reviewed) or self.merges.merged.shown(one.number)
+        plan = as_reviewed(plan, self.daemon.state.snapshot, before)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 

@@ -78,6 +78,9 @@ class Recorded:
     is_new: bool = False
     plans: list[tuple[int, PlanPurpose]] = field(default_factory=list)
 
+    def shown(self, number: int) -> ReviewedPlan | None:
+        """The queue has the plan that was shown last."""
+
     def is_changed(self, plan: ReviewedPlan) -> bool:
         return self.is_new
 
