@@ -261,7 +261,8 @@ class PullRequestReviews:
         self._attempts[one.number] = one.head, next(self._counter)
         try:
             self._announce(one)
-            plan = self.planner.plan(one, self.plan_timeout)
+            views = self.daemon.state.snapshot.clusters.values()
+            plan = self.planner.plan(one, self.plan_timeout, [view.plan for view in views if view.plan])
         except GitopsConnectError as error:
             if isinstance(error, SourceRefused):
                 said = f"{type(error).__name__}: {mask(str(error))}"
@@ -274,7 +275,7 @@ class PullRequestReviews:
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
         view = self._views.get(one.number)
         before = (view and view.plan.reviewed) or self.merges.merged.shown(one.number)
-        plan = as_reviewed(plan, self.daemon.state.snapshot, before)
+        plan = as_reviewed(plan, before)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 

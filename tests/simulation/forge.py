@@ -83,15 +83,18 @@ class SimulatedForge(MemoryForge):
         super().set_status(commit, status)
 
     def merge_of(self, head_ref: str) -> Checkout:
-        """The files of `main` with a pull request. Raises as `MergeResult` does."""
-        number = int(head_ref.split("/")[2])
-        branch, files = self.branches[number], self.repository.files
+        """The files of `main`, or of `main` with a pull request. Raises as `MergeResult` does."""
+        _, kind, name, *_ = head_ref.split("/")
+        if kind == "heads":
+            return self.repository.fetch()
+        number, files, target = int(name), self.repository.files, revision(self.repository.commits)
+        branch = self.branches[number]
         if branch.is_deleted:
             raise SourceRefused(f"the server has no reference {head_ref}")
         if conflicts := self.conflicts(number):
             raise MergeConflict("conflict", conflicts)
         merged = Repository({path: text for path, text in {**files, **branch.changes}.items() if text is not None})
-        return replace(merged.fetch(), revision=self.head(number))
+        return replace(merged.fetch(), revision=self.head(number), target=target)
 
     # What people do.
 

@@ -59,8 +59,12 @@ class ReviewedChanges:
             return
         files: dict[str, str | None] = {**self._forge.repository.files}
         if marker.kind is CommentKind.REVIEW:
-            files |= self._forge.versions[marker.commit]
-        found = _named(body.partition(_BEFORE)[0], files)
+            own = self._forge.versions[marker.commit]
+            files |= own
+            named = _named(body.partition(_BEFORE)[0], files)
+            found = {one for one in named if one[0] in own or _connector(one) in own}
+        else:
+            found = _named(body, files)
         self._asked.setdefault((number, marker.digest), set()).update(found)
         if marker.kind is CommentKind.REVIEW and _CHANGED not in body and self._is_open(number):
             self._shown[number] |= found
@@ -100,6 +104,12 @@ def _named(text: str, files: Files) -> set[Change]:
     found = {f"changes/{name}.yaml" for name in _CHANGE_NAME.findall(text)}
     found |= {f"{name}.yaml" for name in re.findall(r"<code>(\w+)</code>", text)}
     return {(path, files.get(path)) for path in found}
+
+
+def _connector(change: Change) -> str:
+    """The path of the connector whose offsets a document changes."""
+    found = re.search(r"connector: (\w+)", change[1] or "")
+    return f"{found[1]}.yaml" if found is not None else ""
 
 
 class PullRequests:
