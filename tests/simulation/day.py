@@ -99,6 +99,8 @@ class Day:
             self.world.cluster.progress[ConnectorName(name)] = counting
             if not is_new:
                 self.world.cluster.rules.create(name, self.declared[name].config, None)
+                if self.pull_requests is not None:
+                    self.pull_requests.reviewed.versions.add((name, "1"))
         self.world.cluster.rules.create(FOREIGN, {"connector.class": CLASS, "tasks.max": "1"}, None)
         self.world.timeline.run(60)
         for _ in range(replicas):
@@ -244,6 +246,9 @@ class Day:
                 self.pull_requests.check()
                 wrong += self.pull_requests.unfinished()
             if not wrong:
+                if self.pull_requests is not None:
+                    for replica in self.world.living:
+                        self.pull_requests.require_clean(replica.daemon.state.snapshot)
                 return
         raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
 

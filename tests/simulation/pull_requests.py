@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gitops_connect.daemon.state import Snapshot
 from gitops_connect.model.offset_changes import OffsetChange
@@ -28,6 +28,7 @@ from simulation.timeline import START
 
 if TYPE_CHECKING:
     from simulation.day import Day, Declared
+    from simulation.world import World
 
 Change = tuple[str, str | None]
 """The path of a file, and its new text; None if it is removed."""
@@ -42,8 +43,8 @@ _CHANGE_NAME = re.compile(r"\bc\d{3}\b")
 class ReviewedChanges:
     """What people have seen and approved, as the comments on the forge show it."""
 
-    def __init__(self, forge: SimulatedForge, settings: ForgeSettings) -> None:
-        self._forge, self._settings = forge, settings
+    def __init__(self, world: World, forge: SimulatedForge, settings: ForgeSettings) -> None:
+        self._forge, self._settings, self._fail = forge, settings, world.fail
         self._shown = defaultdict[int, set[Change]](set)  # by each open pull request, for the first time
         self._asked: dict[tuple[int, str], set[Change]] = {}  # by the digest of a comment
         self._people = defaultdict[tuple[int, str], set[str]](set)
@@ -51,7 +52,7 @@ class ReviewedChanges:
         self._merged: set[Change] = set()
         self.versions: set[tuple[str, str]] = set()
         """The configs of connectors that were in effect before, or were approved."""
-        forge.on_write = self._written
+        forge.on_write, world.accounts.on_begin, world.before_effect = self._written, self.begins, self.sends
 
     def _written(self, number: int, body: str) -> None:
         marker = find_marker(body)
@@ -83,20 +84,35 @@ class ReviewedChanges:
     def revoked(self, number: int, digest: str, _: str) -> None:
         self._revoked[number, digest] = self._forge.timeline.now
 
-    def covers(self, change: Change) -> bool:
-        """Whether people have reviewed it: it was shown before its merge, or enough of them have approved it."""
+    def _reviewed(self) -> Iterator[Change]:
+        """What was shown before its merge, or what enough people have approved."""
+        yield from self._merged
         now = self._forge.timeline.now
-        return change in self._merged or any(
-            change in self._asked[key] and now < self._revoked.get(key, now) + _GRACE
-            for key, people in self._people.items()
-            if len(people) >= self._settings.approvals
-        )
+        for key, people in self._people.items():
+            if len(people) >= self._settings.approvals and now < self._revoked.get(key, now) + _GRACE:
+                yield from self._asked[key]
 
     def begins(self, offset_change: OffsetChange, before: Offsets) -> None:
-        """An offset change that changes current offsets begins."""
+        """An offset change begins. If there are no offsets, it changes none."""
         path = f"changes/{offset_change.name}.yaml"
-        change = path, self._forge.repository.files.get(path)
-        assert not before or self.covers(change), f"{offset_change.name} begins, and nobody has reviewed it"
+        if before:
+            self._require((path, self._forge.repository.files.get(path)), f"{offset_change.name} begins")
+
+    def sends(self, verb: str, name: str, *arguments: Any) -> None:
+        """A request with an effect is sent."""
+        if verb == "delete":
+            self._require((f"{name}.yaml", None), f"{name} is deleted")
+        elif verb in ("create", "configure") and self._settings.review is ReviewMode.MANUAL:
+            version = name, arguments[0]["version"]
+            path, declared = f"{name}.yaml", f'"version": "{version[1]}"'
+            if version not in self.versions:
+                if not any(one == path and declared in (text or "") for one, text in self._reviewed()):
+                    self._fail(f"{name} gets version {version[1]}, and nobody has approved it")
+                self.versions.add(version)
+
+    def _require(self, change: Change, what: str) -> None:
+        if change not in self._reviewed():
+            self._fail(f"{what}, and nobody has reviewed it")
 
 
 def _named(text: str, files: Files) -> set[Change]:
@@ -117,7 +133,7 @@ class PullRequests:
 
     def __init__(self, day: Day, forge: SimulatedForge, settings: ForgeSettings) -> None:
         self.day, self.forge, self.settings = day, forge, settings
-        self.reviewed = ReviewedChanges(forge, settings)
+        self.reviewed = ReviewedChanges(day.world, forge, settings)
         self.declared: dict[int, dict[str, Declared]] = {}
         """The connectors as each pull request declares them."""
         self.never_merged: set[int] = set()
