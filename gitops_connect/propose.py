@@ -207,6 +207,8 @@ def _positions(runtime: Runtime, situation: Situation) -> Mapping[ConnectorName,
         one.name for one in situation.desired.connectors if one.offsets_move_within or one.partitions_move_within
     )
     must_move = [observed.connectors[name] for name in limited if name in observed.connectors]
+    if not must_move:
+        return {}
     before = runtime.ledger.status.offset_positions.of(cluster)
     return observe_positions(runtime.clients[cluster], must_move, situation.families, before, situation.now)
 

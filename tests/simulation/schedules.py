@@ -96,8 +96,8 @@ def schedule_of(seed: int) -> Schedule:
         author_may_approve=random.random() < 0.7,
         approvals=random.choice((1, 1, 2)),
     )
-    more = _happenings(random, (*OF_PULL_REQUESTS, *_FREQUENT), random.randint(3, 6))
-    together = [*schedule.happenings, *more]
+    more = _happenings(random, (*OF_PULL_REQUESTS, *_FREQUENT), random.randint(2, 4))
+    together = [*schedule.happenings[:2], *more]
     random.shuffle(together)
     review = replace(together[0], action="review", choice=random.getrandbits(32))
     return replace(schedule, forge=settings, happenings=(review, *together))

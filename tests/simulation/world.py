@@ -48,7 +48,15 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedStore, Accounts
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
-from simulation.forge import ForgeClient, MergeSource, Secrets, SimulatedEvent, SimulatedForge, WatchedDirectories
+from simulation.forge import (
+    ForgeClient,
+    MergeSource,
+    Secrets,
+    SimulatedEvent,
+    SimulatedForge,
+    WatchedDirectories,
+    revision,
+)
 from simulation.jobs import SimulatedJobs
 from simulation.timeline import AtOnce, Killed, Life, SimulatedClock, Timeline
 
@@ -241,7 +249,9 @@ class SimulatedSource:
         self._replica.touch("fetch")
         if self._replica.world.git_is_down:
             raise SourceUnavailable("the Git server does not answer")
-        self.last_good = self._replica.world.repository.fetch()
+        repository = self._replica.world.repository
+        if self.last_good is None or self.last_good.revision != revision(repository.commits):
+            self.last_good = repository.fetch()
         return self.last_good
 
     def close(self) -> None:
