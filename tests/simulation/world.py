@@ -24,6 +24,7 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.daemon.daemon import Daemon
+from gitops_connect.declare import Caches
 from gitops_connect.errors import LedgerBusy, SourceUnavailable
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
@@ -68,6 +69,8 @@ ELSEWHERE = Process("elsewhere", "", 1, 0.0)
 """Each replica has its own host: nobody sees whether another one has ended."""
 FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
+CACHES = Caches()
+"""They only save time, so all replicas of all days share them."""
 EFFECTS = frozenset(
     (
         "create",
@@ -270,13 +273,14 @@ class Replica:
         clients = {LOCAL: cast(ConnectClient, SimulatedClient(self))}
         runtime = Runtime(world.settings, ledger, clients, world.secrets, spark, self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
+        self.daemon._repository._caches = CACHES
         world.timeline.at(0, self.life, self.daemon.begin)
         if world.forge is not None:
             self._begin_reviews(replace(runtime, clients={LOCAL: cast(ConnectClient, SimulatedClient(self))}))
 
     def _begin_reviews(self, runtime: Runtime) -> None:
         forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
-        planner = PullRequestPlanner(runtime, open=lambda _, head: MergeSource(self.world, self.touch, head))
+        planner = PullRequestPlanner(runtime, CACHES, lambda _, head: MergeSource(self.world, self.touch, head))
         reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
         reviews._due, reviews._ended = SimulatedEvent(self.clock), SimulatedEvent(self.clock)
         self.world.timeline.at(0, self.life, reviews.run)
