@@ -163,15 +163,17 @@ class Day:
     def _offset_change(self, name: str) -> None:
         self.world.repository.commit(dict([self.offset_change(name)]))
 
-    def offset_change(self, name: str) -> tuple[str, str]:
-        """The path of a new document, and its text."""
-        self._changes += 1
+    def offset_change(self, name: str, path: str = "") -> tuple[str, str]:
+        """The path of a new document, or of one that is edited, and its text."""
+        if not path:
+            self._changes += 1
+            path = f"changes/c{self._changes:03}.yaml"
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
         entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
-        return f"changes/c{self._changes:03}.yaml", (
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: c{self._changes:03}}}\nspec:\n"
+        return path, (
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {path[8:12]}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
 

@@ -47,6 +47,8 @@ class SimulatedForge(MemoryForge):
     on_write: Callable[[int, str], None] = lambda number, body: None
     require_clean: Callable[[object], None] = lambda output: None
     authors: dict[int, str] = field(default_factory=dict)
+    forks: set[int] = field(default_factory=set)
+    """Open pull requests from forks."""
     branches: dict[int, Branch] = field(default_factory=dict)
     versions: dict[Revision, Files] = field(default_factory=dict)
     """The changes of a branch at each of its heads."""
@@ -102,6 +104,7 @@ class SimulatedForge(MemoryForge):
         number = len(self.branches) + 1
         head, self.authors[number] = self._commit(number, changes), author
         self.branches[number] = Branch(self._base(changes), {**changes})
+        self.forks |= {number} if is_fork else set()
         self.open.append(
             replace(
                 PULL_REQUEST,
@@ -139,6 +142,7 @@ class SimulatedForge(MemoryForge):
 
     def close_pull_request(self, number: int) -> None:
         self.open = [one for one in self.open if one.number != number]
+        self.forks.discard(number)  # what is blocked after its merge may be shown
 
     def say(self, number: int, author: str, body: str) -> int:
         written = self.comments_of.setdefault(number, [])

@@ -58,6 +58,8 @@ class ReviewedChanges:
         marker = find_marker(body)
         if marker is None or marker.digest is None or marker.commit is None:
             return
+        if number in self._forge.forks:
+            self._fail(f"pull request {number} from a fork is planned")
         files: dict[str, str | None] = {**self._forge.repository.files}
         if marker.kind is CommentKind.REVIEW:
             own = self._forge.versions[marker.commit]
@@ -172,33 +174,39 @@ class PullRequests:
         return {name: one}, {f"{name}.yaml": one.text(name) if one.is_there else None}
 
     def propose(self, name: str) -> None:
-        declared, changes = self._changes(name)
-        number = self.forge.propose(self.day.random.choice(WRITERS), changes)
-        self.declared[number] = declared
-        self._note(f"pull request {number} changes {', '.join(changes)}")
-        self._tell()
+        self._open(name, self.day.random.choice(WRITERS), hostile=0.1)
 
     def fork(self, name: str) -> None:
-        """Someone who may not write proposes secrets of others, also for a connector of someone else."""
+        self._open(name, FORK_AUTHOR, hostile=0.6)
+
+    def _open(self, name: str, author: str, hostile: float) -> None:
         declared, changes = self._changes(name)
         number = len(self.forge.branches) + 1
-        if is_hostile := self.day.random.random() < 0.6:
-            victim = self.day.random.choice((name, "foreign"))
-            reference = self.day.random.choice((f"env: SECRET_9{number:02}", f"file: /run/secrets/{number}"))
-            one = replace(self.day.declared[name], version=90 + number, is_there=True)
-            text = one.text(victim).replace('"tasks.max": "1"', '"tasks.max": "1", "key": "${file:/run/secrets:key}"')
-            declared, changes = {}, {f"{victim}.yaml": f"{text}  secrets: {{password: {{{reference}}}}}\n"}
-        number = self.forge.propose(FORK_AUTHOR, changes, is_fork=True)
+        if self.day.random.random() < hostile:
+            declared, changes = {}, self._stealing(name, number)
+            self.never_merged.add(number)
+        self.forge.propose(author, changes, is_fork=author == FORK_AUTHOR)
         self.declared[number] = declared
-        self.never_merged |= {number} if is_hostile else set()
-        self._note(f"pull request {number} from a fork changes {', '.join(changes)}")
+        self._note(f"pull request {number} by {author} changes {', '.join(changes)}")
         self._tell()
 
+    def _stealing(self, name: str, number: int) -> Files:
+        """Someone proposes to read secrets of others, also for a connector of someone else."""
+        random, one = self.day.random, replace(self.day.declared[name], version=90 + number, is_there=True, secret=0)
+        victim = random.choice((name, "foreign"))
+        reference = random.choice((f"env: SECRET_9{number:02}", f"file: /run/secrets/{number}"))
+        text = one.text(victim).replace('"tasks.max": "1"', '"tasks.max": "1", "key": "${file:/run/secrets:key}"')
+        return {f"{victim}.yaml": f"{text}  secrets: {{password: {{{reference}}}}}\n"}
+
     def push(self, name: str) -> None:
+        """Something else, or another content of an offset change that was reviewed already."""
         if (number := self._any()) is None:
             return
         declared, changes = self._changes(name)
         force = self.day.random.random() < 0.4
+        known = [path for path, text in self.forge.branches[number].changes.items() if text and "/" in path]
+        if known and self.day.random.random() < 0.6:
+            declared, changes, force = {}, dict([self.day.offset_change(name, known[0])]), False
         self.declared[number] = declared if force else {**self.declared[number], **declared}
         self.forge.push(number, changes, force=force)
         self._note(f"a push{' with force' if force else ''} to pull request {number} changes {', '.join(changes)}")
