@@ -40,7 +40,10 @@ class Branch:
 
 @dataclass
 class SimulatedForge(MemoryForge):
-    """The forge with its repository. `on_write` gets each comment of ours, and `require_clean` every text of ours."""
+    """The forge with its repository.
+
+    `on_write` gets each comment of gitops-connect, and `require_clean` each of its texts.
+    """
 
     repository: Repository = field(default_factory=Repository)
     timeline: Timeline = field(default_factory=Timeline)

@@ -1,8 +1,8 @@
 """What people do with pull requests, and what may be in effect because of that.
 
-A change is a file with its text, or without one if it is removed. It counts as reviewed if a comment of ours has named
-it while its pull request was open, and if the pull request was merged afterwards, or people with write access have
-approved the digest of the comment. What a comment says is read from its text, as people read it.
+A change is a file with its text, or without one if it is removed. It counts as reviewed if a comment of gitops-connect
+has named it while its pull request was open, and if the pull request was merged afterwards, or people with write access
+have approved the digest of the comment. What a comment says is read from its text, as people read it.
 """
 
 from __future__ import annotations
@@ -233,7 +233,7 @@ class PullRequests:
         self._tell()
 
     def _digests(self) -> Iterator[tuple[int, str]]:
-        """The digests in comments of ours, also in those about blocked changes, the last one last."""
+        """The digests in comments of gitops-connect, also in those about blocked changes, the last one last."""
         for number in sorted(self.forge.comments_of):
             yield from ((number, one.digest) for one in self._own_markers(number) if one.digest is not None)
 
@@ -248,7 +248,7 @@ class PullRequests:
         return verb == "revoke" or self.settings.author_may_approve or not is_author
 
     def command(self, _: str) -> None:
-        """A comment that approves nothing, or a comment of ours that people delete or edit."""
+        """A comment that approves nothing, or a comment of gitops-connect that people delete or edit."""
         random = self.day.random
         number = random.choice([*self.forge.branches] or [0])
         own = [one for one in self.forge.comments(number) if one.author == OURS]
