@@ -57,11 +57,15 @@ def with_unread(reviewed: ReviewedPlan, plans: Iterable[Plan], before: ReviewedC
 
 
 def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> ReviewedConnector | None:
-    """The part of the connector that is not in `before`; None if there is none."""
+    """The part of the connector that is not in `before`; None if there is none.
+
+    The connector may have moved between the two plans: a skip is in both of them, however far it goes.
+    """
     if before is None:
         return one
     steps = tuple(step for step in one.steps if step not in before.steps)
-    effects = tuple(effect for effect in one.effects if not any(known.covers(effect) for known in before.effects))
+    known = [replace(effect, distance=None) for effect in before.effects]
+    effects = tuple(effect for effect in one.effects if not any(each.covers(effect) for each in known))
     return ReviewedConnector(steps, effects) if steps or effects else None
 
 
