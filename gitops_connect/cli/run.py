@@ -24,8 +24,6 @@ from gitops_connect.errors import UsageError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from gitops_connect.review.comments import ForgeWriter, ReviewCommands
-from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PullRequestReviews, reviewing
 from gitops_connect.runtime import Runtime, open_source
@@ -103,21 +101,11 @@ def _extra(setting: str, extra: str) -> Iterator[None]:
 
 @contextmanager
 def _reviewing(runtime: Runtime, daemon: Daemon, forge: Forge) -> Iterator[None]:
-    settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
-    merged, commands = (
-        MergedPlans(forge, ledger, settings, clock),
-        ReviewCommands(forge, ledger.reviews, clock, settings.forge.author_may_approve, settings.forge.approvals),
-    )
-    daemon.reviews = merged.reviews
-    writer = ForgeWriter(forge, settings.server.public_url)
-    merges = MergeReports(writer, merged, commands, daemon)
-    with ExitStack() as stack:
-        stack.enter_context(closing(forge))
-        planner = stack.enter_context(closing(PullRequestPlanner.of(runtime)))
-        limit = settings.forge.plan_timeout
-        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule, limit)
-        daemon.review_now = reviews.review_now
-        stack.enter_context(reviewing(reviews))
+    with (
+        closing(forge),
+        closing(PullRequestPlanner.of(runtime)) as planner,
+        reviewing(PullRequestReviews.of(runtime, daemon, forge, planner)),
+    ):
         yield
 
 

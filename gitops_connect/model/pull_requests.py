@@ -105,9 +105,9 @@ class PullRequestPlan:
     `unread` has the reason for each cluster without a plan. `digest` identifies what is reviewed; None if nothing is.
     `diagnostics` are all problems, those of the plans included, with paths from the root of the repository. `secrets`
     are masked wherever they occur; credentials that are found by their syntax are masked in any case. `reviewed` is
-    what a review of it covers. `pending` are the connectors of each cluster that the target branch changes anyway.
-    `is_changed`: it has destructive changes that were not shown before, and nobody has approved it since. `conflicts`
-    are the files that Git cannot merge.
+    what a review of it covers. `branch` are the plans of the target branch alone, and `pending` the connectors of each
+    cluster that it changes anyway. `is_changed`: it has destructive changes that were not shown before, and nobody has
+    approved it since. `conflicts` are the files that Git cannot merge.
     """
 
     number: int
@@ -121,6 +121,7 @@ class PullRequestPlan:
     others: tuple[OtherPullRequest, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     reviewed: ReviewedPlan | None = None
+    branch: tuple[Plan, ...] = ()
     pending: frozenset[tuple[ClusterName, ConnectorName]] = frozenset()
     is_changed: bool = False
     conflicts: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ docs/reference/reviews.md has the rules. The plan of a pull request before its m
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.hold import Hold, HoldKind
@@ -39,12 +40,32 @@ def reviewed_plan(
     return ReviewedPlan(pull_request, head, connectors_digest(connectors), connectors)
 
 
+def with_unread(reviewed: ReviewedPlan, plans: Iterable[Plan], before: ReviewedConnectors) -> ReviewedPlan:
+    """With what was shown `before` of clusters and connectors that could not be read for these plans.
+
+    Otherwise the same plan would need an approval after a request to Connect that failed.
+    """
+    unread = {plan.cluster: plan.unread for plan in plans}
+    connectors = {
+        cluster: {
+            **{name: one for name, one in found.items() if cluster not in unread or name in unread[cluster]},
+            **reviewed.connectors.get(cluster, {}),
+        }
+        for cluster, found in {**reviewed.connectors, **before}.items()
+    }
+    return replace(reviewed, connectors=connectors, digest=connectors_digest(connectors))
+
+
 def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> ReviewedConnector | None:
-    """The part of the connector that is not in `before`; None if there is none."""
+    """The part of the connector that is not in `before`; None if there is none.
+
+    The connector may have moved between the two plans: a skip is in both of them, however far it goes.
+    """
     if before is None:
         return one
     steps = tuple(step for step in one.steps if step not in before.steps)
-    effects = tuple(effect for effect in one.effects if not any(known.covers(effect) for known in before.effects))
+    known = [replace(effect, distance=None) for effect in before.effects]
+    effects = tuple(effect for effect in one.effects if not any(each.covers(effect) for each in known))
     return ReviewedConnector(steps, effects) if steps or effects else None
 
 

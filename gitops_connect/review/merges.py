@@ -151,15 +151,19 @@ class MergedPlans:
         """Remove the plans of pull requests that were merged or closed long ago."""
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
 
+    def shown(self, number: int) -> ReviewedPlan | None:
+        """The plan that a pull request has shown; None if it has shown none."""
+        return next(iter(self._store.plans([number], PlanPurpose.REVIEW)), None)
+
     def is_changed(self, plan: ReviewedPlan) -> bool:
         """Whether the plan has destructive effects beyond those that its pull request showed or that were approved.
 
-        False for a plan that is shown for the first time.
+        False for a plan that is shown for the first time, and for that of a cluster that could not be planned before.
         """
-        if self._mode is ReviewMode.AUTO:
+        if self._mode is ReviewMode.AUTO or (shown := self.shown(plan.pull_request)) is None:
             return False
-        shown = self._store.plans([plan.pull_request], PlanPurpose.REVIEW)
-        return bool(shown) and not is_covered(plan, [*shown, *self._approved([plan.pull_request])])
+        planned = {cluster: one for cluster, one in plan.connectors.items() if cluster in shown.connectors}
+        return not is_covered(replace(plan, connectors=planned), [shown, *self._approved([plan.pull_request])])
 
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""
@@ -259,12 +263,13 @@ class MergeReports:
     """Pull requests without a comment that says that something is blocked."""
 
     def has_news(self) -> bool:
-        """Whether `report` was not called since there is a new revision, or another result on a cluster.
+        """Whether `report` or `follow` was not called since there is a new revision, or another result on a cluster.
 
-        The changes of a new revision wait until it is looked up. An error of the forge does not count: it may last.
+        The changes of a new revision wait until it is looked up. An error of the forge does not count: it may last. A
+        process that is not the leader reports no results.
         """
         snapshot = self._snapshot()
-        is_reported = ended(snapshot).items() <= self._reported.items()
+        is_reported = not snapshot.is_leader or ended(snapshot).items() <= self._reported.items()
         return snapshot.repository.revision != self._revision or not is_reported
 
     def _snapshot(self) -> Snapshot:
@@ -317,7 +322,7 @@ class MergeReports:
     def follow(self) -> Iterator[Exception]:
         """Look up what was reviewed, so that a process that is not the leader shows the same plans. Changes nothing."""
         snapshot = self._snapshot()
-        revision = snapshot.repository.revision
+        revision = self._revision = snapshot.repository.revision
         try:
             if revision is not None and self.merged.look_up(revision):
                 self.daemon.reconcile_now(snapshot.clusters)

@@ -7,7 +7,6 @@ else. What was written is compared with the comment on the forge, so that nothin
 from __future__ import annotations
 
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from gitops_connect.daemon.events import NewItems
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.errors import ForgeUnavailable, GitopsConnectError, SourceRefused
+from gitops_connect.forge.forge import Forge
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Severity
 from gitops_connect.model.masking import mask
@@ -40,9 +40,10 @@ from gitops_connect.report.comment_writer import CommentKind
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.summary import summary_line
-from gitops_connect.review.comments import ForgeWriter
-from gitops_connect.review.merges import MergeReports
+from gitops_connect.review.comments import ForgeWriter, ReviewCommands
+from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner, as_reviewed, offset_changes
+from gitops_connect.runtime import Runtime
 
 # The result of a review: the commit status, and the annotations at lines.
 
@@ -137,6 +138,21 @@ class PullRequestReviews:
     _ended: threading.Event = field(default_factory=threading.Event)
     _errors: NewItems = field(default_factory=NewItems)
 
+    @staticmethod
+    def of(runtime: Runtime, daemon: Daemon, forge: Forge, planner: PullRequestPlanner) -> PullRequestReviews:
+        """The reviews of a daemon, which plans with what they know, and asks them for a review."""
+        settings, ledger, clock = runtime.settings, runtime.ledger, runtime.clock
+        merged, commands = (
+            MergedPlans(forge, ledger, settings, clock),
+            ReviewCommands(forge, ledger.reviews, clock, settings.forge.author_may_approve, settings.forge.approvals),
+        )
+        writer = ForgeWriter(forge, settings.server.public_url)
+        merges = MergeReports(writer, merged, commands, daemon)
+        limit = settings.forge.plan_timeout
+        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule, limit)
+        daemon.reviews, daemon.review_now = merged.reviews, reviews.review_now
+        return reviews
+
     def review_now(self) -> None:
         """Review at once, for example because a webhook says that a pull request has changed."""
         self._due.set()
@@ -163,8 +179,8 @@ class PullRequestReviews:
 
     def _wait(self, seconds: float) -> None:
         """Until the next review is due. What became of the revision in effect is reported at once."""
-        until = time.monotonic() + seconds
-        while not self._ended.is_set() and (left := until - time.monotonic()) > 0:
+        until = self.clock.monotonic() + seconds
+        while not self._ended.is_set() and (left := until - self.clock.monotonic()) > 0:
             if self._due.wait(min(_LOOK, left)) or self.merges.has_news():
                 return
 
@@ -245,7 +261,8 @@ class PullRequestReviews:
         self._attempts[one.number] = one.head, next(self._counter)
         try:
             self._announce(one)
-            plan = self.planner.plan(one, self.plan_timeout)
+            views = self.daemon.state.snapshot.clusters.values()
+            plan = self.planner.plan(one, self.plan_timeout, [view.plan for view in views if view.plan])
         except GitopsConnectError as error:
             if isinstance(error, SourceRefused):
                 said = f"{type(error).__name__}: {mask(str(error))}"
@@ -256,7 +273,9 @@ class PullRequestReviews:
             error.add_note(f"while pull request {one.number} was planned")
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
-        plan = as_reviewed(plan, self.daemon.state.snapshot)
+        view = self._views.get(one.number)
+        before = (view and view.plan.reviewed) or self.merges.merged.shown(one.number)
+        plan = as_reviewed(plan, before)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 

@@ -53,7 +53,8 @@ class Checkout:
 
     `diagnostics` name the files that were left out: links out of the directory, names that cannot be shown, submodules.
     `rewritten` is the previous revision, if the new one does not descend from it: the branch was force-pushed, or the
-    tag was moved. `author`, `subject` and `history` are of the commit; a directory without Git has none.
+    tag was moved. `author`, `subject` and `history` are of the commit; a directory without Git has none. `target` is
+    the commit of the branch with which the revision was merged, if it was.
     """
 
     revision: Revision
@@ -64,6 +65,7 @@ class Checkout:
     author: str = ""
     subject: str = ""
     history: History | None = field(default=None, repr=False, compare=False)
+    target: Revision | None = None
 
     @property
     def complete(self) -> bool:

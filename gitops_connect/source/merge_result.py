@@ -7,6 +7,7 @@ All pull requests share this clone. Objects that one of them has fetched stay th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from gitops_connect.errors import SourceRefused, UsageError
@@ -90,7 +91,8 @@ class MergeResult(Repository):
             more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
             what = f"{self._head_ref} conflicts with {self._target} in {', '.join(map(repr, paths[:_NAMED]))}{more}"
             raise MergeConflict(f"{self._where}: {what}: merge {self._target} into the pull request", paths)
-        self._current = self._checkout(clone, revision, remote.fetch_blobs, tree)
+        checkout = self._checkout(clone, revision, remote.fetch_blobs, tree)
+        self._current = replace(checkout, target=clone.commit(MERGE_TARGET))
         return self._current
 
     def _history(self, clone: Clone, revision: Revision) -> History | None:

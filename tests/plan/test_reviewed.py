@@ -294,6 +294,10 @@ def test_a_review_covers_nothing_of_what_the_branch_does_anyway() -> None:
     own = reviewed_plan(8, REVISION, [plan(same)], [on_the_branch])
     assert own.connectors == {CLUSTER: {}}
     assert after_review(own, same).unreviewed
+    later = plan(given({"a": 95, "b": 95}, TO, reviews=Reviews(ReviewMode.REVIEWED)))
+    earlier = plan(given({"a": 90, "b": 90}, TO))
+    moved = reviewed_plan(8, REVISION, [earlier], [later])
+    assert moved.connectors == {CLUSTER: {}}, "the connector has moved between the two plans"
     more = given({"a": 120}, TO, desired=[wanted("orders"), wanted("other")])
     (other,) = reviewed_plan(8, REVISION, [plan(more)], [on_the_branch]).connectors[CLUSTER]
     assert other == "other"

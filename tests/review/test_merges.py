@@ -23,13 +23,14 @@ from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
-from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest
+from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest, PullRequestPlan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
 from gitops_connect.report.comment_writer import answered_command
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
+from gitops_connect.review.pull_request_plans import as_reviewed
 from gitops_connect.settings.sections import ClusterSettings, Settings
 
 LOCAL = ClusterName("local")
@@ -291,6 +292,19 @@ def test_a_process_that_is_not_the_leader_knows_what_was_reviewed_and_reports_no
     assert follower.merged.reviews(LATER).merged == (), "the review was of a commit that is applied"
 
 
+def test_a_process_that_is_not_the_leader_asks_the_forge_once_for_each_revision(merge: Merge) -> None:
+    """The look-up of a direct push finds no pull request, and the forge must not be asked for it without a pause."""
+    merge.state.set_leader(is_leader=False)
+    for revision in (REVISION, LATER):
+        merge.poll(revision)
+        assert merge.reports.has_news()
+        assert [*merge.reports.follow()] == []
+        merge.reconcile()
+        assert not merge.reports.has_news()
+    merge.state.set_leader(is_leader=True)
+    assert merge.reports.has_news(), "the leader has to report the result"
+
+
 def test_what_was_shown_or_approved_may_be_shown_again_and_more_is_a_change(reviewed: Ledger) -> None:
     merged = MergedPlans(MemoryForge(), reviewed, Settings(Path()), ManualClock())
     nothing = reviewed_plan(9, REVISION, [plan()])
@@ -303,6 +317,26 @@ def test_what_was_shown_or_approved_may_be_shown_again_and_more_is_a_change(revi
     assert reviewed.reviews.approve(Approval(9, deletion.digest, "grace", START, "comment 1"))
     assert not merged.is_changed(deletion)
     assert not merged.is_changed(nothing)
+
+
+@pytest.mark.parametrize(("plans", "unread"), [((), ""), ((plan(),), "orders")], ids=["cluster", "connector"])
+def test_what_was_shown_needs_no_approval_after_it_could_not_be_read(
+    reviewed: Ledger, plans: tuple[Plan, ...], unread: str
+) -> None:
+    merged = MergedPlans(MemoryForge(), reviewed, Settings(Path()), ManualClock())
+    whole = PullRequestPlan(9, REVISION, "main", (plan(step("orders", Action.DELETE)),))
+    failed = replace(whole, plans=tuple(replace(one, unread=(ConnectorName(unread),)) for one in plans))
+    for planned in (whole, failed, whole):
+        found = as_reviewed(planned, merged.shown(9)).reviewed
+        assert found is not None
+        assert not merged.is_changed(found)
+        merged.record(found, PlanPurpose.REVIEW)
+
+
+def test_a_cluster_that_could_not_be_planned_before_is_shown_for_the_first_time(reviewed: Ledger) -> None:
+    merged = MergedPlans(MemoryForge(), reviewed, Settings(Path()), ManualClock())
+    merged.record(reviewed_plan(9, REVISION, []), PlanPurpose.REVIEW)
+    assert not merged.is_changed(reviewed_plan(9, REVISION, [plan(step("orders", Action.DELETE))]))
 
 
 def test_an_edited_comment_approves_nothing_and_a_new_one_does(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -21,7 +21,7 @@ from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceRefused, SourceUnavailable
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
-from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, PlannedOffsetChange, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
 from gitops_connect.model.reviewed_plans import PlanPurpose, ReviewedPlan
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
@@ -52,7 +52,7 @@ class Planner:
     planned: list[int] = field(default_factory=list)
     steps: tuple[Step, ...] = ()
 
-    def plan(self, one: PullRequest, timeout: float) -> PullRequestPlan:
+    def plan(self, one: PullRequest, timeout: float, _known: Collection[Plan]) -> PullRequestPlan:
         assert timeout == 600
         self.planned.append(one.number)
         self.before(one)
@@ -77,6 +77,9 @@ class Recorded:
 
     is_new: bool = False
     plans: list[tuple[int, PlanPurpose]] = field(default_factory=list)
+
+    def shown(self, number: int) -> ReviewedPlan | None:
+        """The queue has the plan that was shown last."""
 
     def is_changed(self, plan: ReviewedPlan) -> bool:
         return self.is_new
@@ -294,6 +297,11 @@ class Reviewed:
     def review(self) -> None:
         assert [*self.reviews.review_all()] == []
 
+    def shown(self) -> set[str]:
+        """The connectors in the plan that is recorded."""
+        (plan,) = self.store.plans([7], PlanPurpose.REVIEW)
+        return {*plan.connectors["local"]}
+
     def is_recorded(self) -> bool:
         return [one.head for one in self.store.plans([7], PlanPurpose.REVIEW)] == [self.head]
 
@@ -337,13 +345,30 @@ def test_the_comment_shows_what_was_reviewed_after_the_merge(reviewed: Reviewed,
 @pytest.mark.slow
 def test_the_plan_of_a_pull_request_ends_after_its_time(reviewed: Reviewed, standin: StandIn) -> None:
     standin.hang("GET", r"/connectors\?.*", times=99)
-    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0.5)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, 0.5, [])
     assert [*planned.unread] == ["local"]
     assert "ConnectUnavailable" in planned.unread["local"]
     asked = len(standin.calls)
-    planned = reviewed.reviews.planner.plan(PULL_REQUEST, timeout=0)
+    planned = reviewed.reviews.planner.plan(PULL_REQUEST, 0, [])
     assert "took longer than [forge] plan_timeout" in planned.unread["local"]
     assert len(standin.calls) == asked
+
+
+@pytest.mark.slow
+def test_what_the_branch_changes_anyway_is_not_reviewed_also_before_the_daemon_has_planned_it(
+    reviewed: Reviewed, at: Workplace
+) -> None:
+    at.git("switch", "--quiet", "main")
+    at.commit("more.yaml", at.source("more"))
+    reviewed.review()
+    assert reviewed.shown() == {at.name("orders")}
+    planner = reviewed.reviews.planner
+    (more,) = planner.plan(PULL_REQUEST, 600, []).branch
+    assert [one.name for one in more.connectors] == [at.name("more")]
+    of_the_daemon = replace(more, connectors=())
+    assert planner.plan(PULL_REQUEST, 600, [of_the_daemon]).branch == (of_the_daemon,)
+    earlier = replace(of_the_daemon, revision=reviewed.head)
+    assert planner.plan(PULL_REQUEST, 600, [earlier]).branch == (more,)
 
 
 def test_destructive_changes_that_were_not_shown_before_are_said_in_a_new_comment_and_block_the_merge() -> None:

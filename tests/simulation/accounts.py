@@ -23,6 +23,7 @@ class Accounts:
     def __init__(self) -> None:
         self._of = defaultdict[ConnectorName, Account](Account)
         self._connectors: dict[OffsetChangeName, ConnectorName] = {}
+        self.on_begin: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
 
     def of(self, name: ConnectorName) -> Account:
         return self._of[name]
@@ -43,6 +44,7 @@ class Accounts:
         cluster.on_change = lambda name, before, after: self.of(name).changed(before, after)
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
+        self.on_begin(offset_change, before)
         self._connectors[offset_change.name] = offset_change.connector
         self._of[offset_change.connector].began(offset_change, before)
 

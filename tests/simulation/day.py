@@ -23,6 +23,8 @@ from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, Declared
 from simulation.promises import FOREIGN, LOCAL
+from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
+from simulation.pull_requests import PullRequests
 from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
@@ -57,6 +59,12 @@ class Day:
     """The kinds of holds that a plan had after an event."""
     _changes: int = 0
 
+    def __post_init__(self) -> None:
+        world = self.world
+        self.pull_requests: PullRequests | None = None
+        if world.forge is not None and world.forge_settings is not None:
+            self.pull_requests = PullRequests(self, world.forge, world.forge_settings)
+
     def begin(self, replicas: int, *, is_new: bool, of_strimzi: Sequence[str] = ()) -> None:
         """Begin with these connectors, or with a new repository and a cluster without them."""
         for name in of_strimzi:
@@ -67,6 +75,8 @@ class Day:
             self.world.cluster.progress[ConnectorName(name)] = counting
             if not is_new:
                 self.world.cluster.rules.create(name, self.declared[name].config, None)
+                if self.pull_requests is not None:
+                    self.pull_requests.reviewed.versions.add((name, "1"))
         self.world.cluster.rules.create(FOREIGN, {"connector.class": CLASS, "tasks.max": "1"}, None)
         self.world.timeline.run(60)
         for _ in range(replicas):
@@ -85,7 +95,12 @@ class Day:
         self.world.note(f"{happening.action} {happening.connector}")
         self.met.append((self.world.timeline.now, happening.action))
         self.random.seed(happening.choice)
-        ACTIONS[happening.action](self, happening.connector)
+        if self.pull_requests is not None and happening.action in OF_PULL_REQUESTS:
+            OF_PULL_REQUESTS[happening.action](self.pull_requests, happening.connector)
+        else:
+            ACTIONS[happening.action](self, happening.connector)
+        if self.pull_requests is not None:
+            self.pull_requests.check()
         for replica in self.world.living:
             plan = replica.view.plan
             self.holds |= {hold.kind.value for one in plan.connectors for hold in one.holds} if plan else set()
@@ -148,17 +163,21 @@ class Day:
         self._write(name)
 
     def _offset_change(self, name: str) -> None:
-        self._changes += 1
+        path, text = self.offset_change(name)
+        self._declare_change(OffsetChangeName(path[8:12]), name, text)
+
+    def offset_change(self, name: str, path: str = "") -> tuple[str, str]:
+        """The path of a new document, or of one that is edited, and its text."""
+        if not path:
+            self._changes += 1
+            path = f"changes/c{self._changes:03}.yaml"
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
         entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
-        change = OffsetChangeName(f"c{self._changes:03}")
-        self._declare_change(
-            change,
-            name,
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {change}}}\nspec:\n"
-            f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n",
+        return path, (
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {path[8:12]}}}\nspec:\n"
+            f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
 
     def _undo(self, name: str) -> None:
@@ -252,7 +271,8 @@ class Day:
 
     def _outage(self, _: str) -> None:
         world = self.world
-        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full"))
+        forge = ("forge_is_down",) if world.forge is not None else ()
+        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full", *forge))
         setattr(world, part, True)
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
@@ -265,15 +285,23 @@ class Day:
         """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
         world = self.world
         world.faults.are_over, world.git_is_down, world.connect_is_down, world.disk_is_full = True, False, False, False
+        world.forge_is_down = False
         if not world.living:
             world.start_replica()
         world.note("faults cease")
         for _ in range(QUIET):
             self.run(AFTER)
-            if not (wrong := self.differences()):
+            wrong = self.differences()
+            if self.pull_requests is not None:
+                self.pull_requests.check()
+                wrong += self.pull_requests.unfinished()
+            if not wrong:
                 break
         else:
             raise AssertionError(f"the cluster does not agree with the repository: {wrong}")
+        if self.pull_requests is not None:
+            for replica in self.world.living:
+                self.pull_requests.require_clean(replica.daemon.state.snapshot)
         if self.random.random() < SHOWN:
             self._compare_views()
 

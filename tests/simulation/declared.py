@@ -24,6 +24,8 @@ class Declared:
     is_there: bool = True
     annotation: int = 0
     """The value of the annotation that requests something; 0: there is none."""
+    secret: int = 0
+    """The number in the name of the variable with its secret; 0 if it has none."""
     is_broken: bool = False
     """Whether the document cannot be read."""
     resets: bool = False
@@ -50,6 +52,7 @@ class Declared:
         lines += ["  onDelete: {offsets: reset}"] if self.resets and not self.is_strimzi else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
+        lines += [f"  secrets: {{password: {{env: SECRET_{self.secret}}}}}"] if self.secret else []
         return "\n".join([*lines, ""])
 
     def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:

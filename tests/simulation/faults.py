@@ -35,6 +35,15 @@ class Point(Enum):
         "is answered 500",
     )
     """A request with an effect."""
+    FORGE = (
+        "takes effect, but is not answered",
+        "is not answered",
+        "is answered 404",
+        "is answered 429",
+        "is answered 500",
+        "is answered late",
+    )
+    """A request to the forge."""
 
 
 UNSEEN = "takes effect, but is not answered"
@@ -58,6 +67,7 @@ class Rates:
     request: float = 0.0
     read: float = 0.0
     disk: float = 0.0
+    forge: float = 0.0
 
     def of(self, fault: str, point: Point) -> float:
         if fault == "dies":
@@ -66,6 +76,8 @@ class Rates:
             return self.freeze / 4
         if fault == "finds a full disk":
             return self.disk
+        if point is Point.FORGE:
+            return self.forge / 6
         return self.request / 6 if point is Point.REQUEST else self.read / 3
 
 

@@ -91,6 +91,10 @@ class Promises:
             self._changed[name] = revision
             self.paused.pop(name, None)
 
+    def _declared(self, revision: Revision) -> Mapping[str, Declared]:
+        """What is declared at that commit: the merge of a pull request may be several commits."""
+        return self.commits[max(one for one in self.commits if one <= revision)]
+
     @property
     def latest(self) -> Mapping[str, Declared]:
         return self.commits[max(self.commits)]
@@ -107,7 +111,7 @@ class Promises:
         self._numbers[lease.name] = lease.number
         plan = replica.view.plan
         assert plan is not None, f"{verb} without a plan"
-        declared, has_begun = self.commits[plan.revision][name], self.world.accounts.of(name).is_open
+        declared, has_begun = self._declared(plan.revision)[name], self.world.accounts.of(name).is_open
         if verb in ("create", "resume"):
             assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
             assert declared.is_there, f"{verb} {name}, which is not declared"
@@ -133,7 +137,8 @@ class Promises:
                 _, earlier = self._restarts.get(name, (0.0, plan))  # a step is sent again if its answer was lost
                 assert plan is earlier, f"{name} is restarted again, and its document allows one restart"
                 self._restarts[name] = (self.world.timeline.now, plan)
-        if verb == "configure" and rest[0] == self.commits[plan.revision][name].config:
+        declared = self._declared(plan.revision)[name]
+        if verb == "configure" and rest[0].get("version") == str(declared.version):
             self._begin_trial(name, rest[0]["version"])
 
     def met(self, *features: Feature) -> None:
@@ -149,6 +154,7 @@ class Promises:
 
     def _require_config(self, name: str, declared: Declared, config: Mapping[str, str]) -> None:
         """Only the declared config is sent, or one that was declared before and works."""
+        config = {key: value for key, value in config.items() if key != "password"}
         earlier = [one[name].config for one in self.commits.values() if not one[name].fails]
         assert config == declared.config or config in earlier, f"{name} gets a config that nobody declared: {config}"
 

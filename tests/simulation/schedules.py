@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +11,16 @@ from typing import Any
 
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.desired import OnManualPause
-from gitops_connect.settings.sections import SkipSettings
+from gitops_connect.model.reviewed_plans import ReviewMode
+from gitops_connect.settings.sections import ForgeSettings, SkipSettings
 from simulation.day import ACTIONS, FEATURES, NAMES, Day, Happening
 from simulation.faults import Faults, Rates
+from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.world import LedgerTemplate, World
 
+_FREQUENT = ("review", "merge", "merge", "approval", "approval", "push to a pull request")
+_WITH_REVIEWS = 6
+"""One of so many seeds has pull requests."""
 _MOST_TRIES = 400
 """Days that are lived at most to find a shorter one that fails."""
 
@@ -34,9 +39,12 @@ class Schedule:
     """The connectors whose documents are resources of Strimzi."""
     happenings: tuple[Happening, ...]
     faults: Mapping[int, str] | None = None
+    forge: ForgeSettings | None = None
+    """Which reviews are required; None: nobody uses pull requests."""
 
     def __str__(self) -> str:
         lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        lines += [f"  reviews: {self.forge}"] if self.forge is not None else []
         lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
         lines += [f"  instruction {number} {fault}" for number, fault in (self.faults or {}).items()]
         return "\n".join(lines)
@@ -68,9 +76,9 @@ class Beginnings:
 
 
 def schedule_of(seed: int) -> Schedule:
-    random = Random(seed)
+    random, has_reviews = Random(seed), seed % _WITH_REVIEWS == 0
     theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
-    return Schedule(
+    schedule = Schedule(
         seed,
         _settings(random, theme),
         Rates(
@@ -79,19 +87,36 @@ def schedule_of(seed: int) -> Schedule:
             request=random.choice((0, 0.1, 0.3)),
             read=random.choice((0, 0, 0.02)),
             disk=random.choice((0, 0, 0.01)),
+            forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
         random.choice((1, 1, 1, 1, 2, 2, 3)),
         random.random() < 0.15,
         random.choice(((), ("three",), NAMES)),
-        tuple(
-            Happening(
-                random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
-                random.choice(theme if random.random() < 0.7 else tuple(ACTIONS)),
-                random.choice(NAMES),
-                random.getrandbits(32),
-            )
-            for _ in range(random.randint(2, 5))
-        ),
+        _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
+    )
+    if not has_reviews:
+        return schedule
+    settings = ForgeSettings(
+        review=random.choice((ReviewMode.REVIEWED, ReviewMode.REVIEWED, ReviewMode.MANUAL)),
+        author_may_approve=random.random() < 0.7,
+        approvals=random.choice((1, 1, 2)),
+    )
+    more = _happenings(random, _FREQUENT, tuple(OF_PULL_REQUESTS), random.randint(2, 4))
+    together = [*schedule.happenings[:2], *more]
+    random.shuffle(together)
+    review = replace(together[0], action="review", choice=random.getrandbits(32))
+    return replace(schedule, forge=settings, of_strimzi=(), happenings=(review, *together))
+
+
+def _happenings(random: Random, usual: Sequence[str], others: Sequence[str], count: int) -> tuple[Happening, ...]:
+    return tuple(
+        Happening(
+            random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
+            random.choice(usual if random.random() < 0.7 else others),
+            random.choice(NAMES),
+            random.getrandbits(32),
+        )
+        for _ in range(count)
     )
 
 
@@ -112,7 +137,7 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     """Live that day. Raises BadDay."""
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
-    with closing(World(faults, ledger, schedule.settings)) as world:
+    with closing(World(faults, ledger, schedule.settings, schedule.forge)) as world:
         day = Day(world)
         try:
             day.begin(schedule.replicas, is_new=schedule.is_new, of_strimzi=schedule.of_strimzi)

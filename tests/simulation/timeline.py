@@ -45,6 +45,7 @@ class Timeline:
         """What activities have raised, except for their end by a kill."""
         self._due: list[tuple[float, int, Callable[[], object]]] = []
         self._order = count()
+        self._main = getcurrent()  # each activity gives way to it, also one that another activity has begun
 
     def at(self, wait: float, life: Life, work: Callable[[], object]) -> None:
         """Begin an activity after `wait` seconds, unless its process is dead then."""
@@ -58,7 +59,7 @@ class Timeline:
             except BaseException as error:  # raised by whoever runs the timeline
                 self.errors.append(error)
 
-        activity = greenlet(begin)
+        activity = greenlet(begin, self._main)
         activity.life = life
         self._push(wait, activity.switch)
 
@@ -70,9 +71,9 @@ class Timeline:
     def sleep(self, seconds: float, life: Life) -> None:
         """Let the current activity of that process sleep, and others go on."""
         activity = getcurrent()
-        assert activity.parent is not None, "only an activity can sleep"
+        assert activity is not self._main, "only an activity can sleep"
         self._push(seconds, activity.switch)
-        activity.parent.switch()
+        self._main.switch()
         life.require()
 
     def run(self, seconds: float) -> None:

@@ -30,19 +30,39 @@ from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
+from gitops_connect.declare import Caches
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, RebalanceInProgress, SourceUnavailable
+from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.review.pull_request_plans import PullRequestPlanner
+from gitops_connect.review.reviews import PullRequestReviews
 from gitops_connect.runtime import Runtime
-from gitops_connect.settings.sections import ClusterSettings, DaemonSettings, RepositorySettings, Settings
+from gitops_connect.settings.sections import (
+    ClusterSettings,
+    DaemonSettings,
+    ForgeSettings,
+    RepositorySettings,
+    SecretsSettings,
+    Settings,
+)
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
+from simulation.forge import (
+    ForgeClient,
+    MergeSource,
+    Secrets,
+    SimulatedEvent,
+    SimulatedForge,
+    WatchedDirectories,
+    revision,
+)
 from simulation.jobs import SimulatedJobs
 from simulation.promises import LOCAL, Promises
 from simulation.timeline import START, AtOnce, Killed, Life, SimulatedClock, Timeline
@@ -51,6 +71,8 @@ KEY = b"k" * 32
 NOWHERE = Path("/nonexistent")
 ELSEWHERE = Process("elsewhere", "", 1, 0.0)
 """Each replica has its own host: nobody sees whether another one has ended."""
+CACHES = Caches()
+"""They only save time, so all replicas of all days share them."""
 EFFECTS = frozenset(
     (
         "create",
@@ -136,6 +158,9 @@ class SimulatedClient:
 
     cluster, threads = LOCAL, AtOnce
 
+    def end_requests_at(self, until: float) -> None:
+        """Each request ends at once."""
+
     def __init__(self, replica: Replica, permit: Callable[[], float] | None = None) -> None:
         self._replica = replica
         self._permit = permit
@@ -181,6 +206,7 @@ class SimulatedClient:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
         world.note(f"{replica.life.name}: {verb} {arguments[0]}")
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
+        world.before_effect(verb, *arguments)
         fault, answer = world.fault(Point.REQUEST), None
         if fault in ("", UNSEEN):
             answer = work(*arguments, **more)
@@ -202,7 +228,9 @@ class SimulatedSource:
         self._replica.touch("fetch")
         if self._replica.world.git_is_down:
             raise SourceUnavailable("the Git server does not answer")
-        self.last_good = self._replica.world.repository.fetch()
+        repository = self._replica.world.repository
+        if self.last_good is None or self.last_good.revision != revision(repository.commits):
+            self.last_good = repository.fetch()
         return self.last_good
 
     def close(self) -> None:
@@ -220,9 +248,12 @@ class Replica:
         client = cast(ConnectClient, SimulatedClient(self))
         runtime = replace(world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
+        self.daemon._repository._caches = CACHES
         world.timeline.at(0, self.life, self.daemon.begin)
         self.alarms = Alarms(world.timeline, self.life)
         self._touches = 0
+        if world.forge is not None:
+            self._begin_reviews(replace(runtime, clients={LOCAL: cast(ConnectClient, SimulatedClient(self))}))
 
     @property
     def view(self) -> ClusterView:
@@ -233,6 +264,13 @@ class Replica:
         """When the cluster was observed for the plan in effect; earlier if the clock was set meanwhile."""
         at = self.view.observed
         return -inf if at is None else self.world.seconds_of(at)
+
+    def _begin_reviews(self, runtime: Runtime) -> None:
+        forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
+        planner = PullRequestPlanner(runtime, CACHES, lambda _, head: MergeSource(self.world, self.touch, head))
+        reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
+        reviews._due, reviews._ended = SimulatedEvent(self.clock), SimulatedEvent(self.clock)
+        self.world.timeline.at(0, self.life, reviews.run)
 
     def _jobs(self, _threads: int, ended: Any, changed: Any) -> SimulatedJobs:
         return SimulatedJobs(self.world.timeline, self.life, ended, changed, self._run)
@@ -277,19 +315,19 @@ class World:
     connection: Connection
     """Of the ledger."""
     cluster_settings: Mapping[str, Any]
+    forge_settings: ForgeSettings | None = None
+    """None: without pull requests."""
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
     disk_is_full: bool = False
+    forge_is_down: bool = False
 
     def __post_init__(self) -> None:
         self.timeline = Timeline()
         self.people = Life("people")
         self.repository = Repository()
-        self.cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
-        self.cluster.rules.transit = 0.3
-        self.cluster.rules.group = Group(self.cluster.rules, "worker-1:8083", "worker-2:8083")
-        self.cluster.rules.group.max_delay = 20
+        self.cluster = self._cluster()
         self.accounts = Accounts()
         self.promises = Promises(self)
         self.accounts.follow(self.cluster, self.promises.state_changed)
@@ -299,17 +337,22 @@ class World:
         """By how many seconds the clock was off so far, each time."""
         self._replicas = 0
         self.replicas: list[Replica] = []
+        self.before_effect: Callable[..., None] = lambda verb, *_: None
+        self.secrets = Secrets(self.fail)
+        self.forge = self._forge() if self.forge_settings is not None else None
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
         self.settings = Settings(
             NOWHERE,
             repository=RepositorySettings(interval=Duration(10)),
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
+            forge=self.forge_settings or ForgeSettings(),
+            secrets=SecretsSettings(("SECRET_*",), WatchedDirectories(self.fail)),
         )
         self.ledger = SimulatedLedger(SimulatedDatabase(self.connection), KEY, self.accounts)
         spark = SharedSession(self.settings.spark, {}, NOWHERE)
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
-        self.runtime = Runtime(self.settings, self.ledger, clients, {}, spark, self.cluster.clock)
+        self.runtime = Runtime(self.settings, self.ledger, clients, self.secrets, spark, self.cluster.clock)
         """For the commands of people."""
         self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
         self._elsewhere.start()
@@ -327,6 +370,24 @@ class World:
         self.timeline.close()
         self._elsewhere.stop()
         self.connection.close()
+
+    def _cluster(self) -> MemoryCluster:
+        cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        cluster.rules.transit = 0.3
+        cluster.rules.group = Group(cluster.rules, "worker-1:8083", "worker-2:8083")
+        cluster.rules.group.max_delay = 20
+        return cluster
+
+    def _forge(self) -> SimulatedForge:
+        return SimulatedForge(repository=self.repository, timeline=self.timeline, require_clean=self.require_clean)
+
+    def fail(self, why: str) -> None:
+        """A promise is broken, also if the product handles every error where that is found."""
+        self.timeline.errors.append(AssertionError(why))
+
+    def require_clean(self, output: object) -> None:
+        if Secrets.MARK in repr(output):
+            self.fail(f"an output contains a secret: {output!r}")
 
     def note(self, text: str) -> None:
         self.history.append(f"{self.timeline.now:8.2f} {text}")
@@ -366,6 +427,8 @@ class _Collected(logging.Handler):
         fields = getattr(record, "fields", {})
         event, life = record.getMessage(), self._world.timeline.life
         self.events.append((self._world.timeline.now, event, fields))
+        if self._world.forge is not None:
+            self._world.require_clean(fields)
         for replica in self._world.replicas:
             if replica.life is life:
                 replica.alarms.add(event, record.levelno, fields)
