@@ -29,7 +29,7 @@ from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
 BROKEN = "java.lang.IllegalStateException: no database"
-SHOWN = 0.2
+SHOWN = 0.1
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
 AFTER = 11.0
 """Seconds: a little more than `[repository] interval`."""

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gitops_connect.daemon.state import Snapshot
-from gitops_connect.model.offset_changes import OffsetChange
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.reviewed_plans import ReviewMode
@@ -46,7 +46,7 @@ class ReviewedChanges:
     """What people have seen and approved, as the comments on the forge show it."""
 
     def __init__(self, world: World, forge: SimulatedForge, settings: ForgeSettings) -> None:
-        self._forge, self._settings, self._fail = forge, settings, world.fail
+        self._world, self._forge, self._settings, self._fail = world, forge, settings, world.fail
         self._shown = defaultdict[int, set[Change]](set)  # by each open pull request, for the first time
         self._asked: dict[tuple[int, str], set[Change]] = {}  # by the digest of a comment
         self._people = defaultdict[tuple[int, str], set[str]](set)
@@ -98,9 +98,19 @@ class ReviewedChanges:
 
     def begins(self, offset_change: OffsetChange, before: Offsets) -> None:
         """An offset change begins. If there are no offsets, it changes none."""
-        path = f"changes/{offset_change.name}.yaml"
-        if before:
-            self._require((path, self._forge.repository.files.get(path)), f"{offset_change.name} begins")
+        path, text = f"{offset_change.connector}.yaml", None
+        if offset_change.kind is not OffsetChangeKind.CLEAR:
+            path = f"changes/{offset_change.name}.yaml"
+            text = self._forge.repository.files.get(path)
+        if before and not self._had_no_effect(offset_change):
+            self._require((path, text), f"{offset_change.name} begins")
+
+    def _had_no_effect(self, offset_change: OffsetChange) -> bool:
+        """Whether it would have changed nothing when it was planned. Then, no review is required."""
+        plans = (replica.view.plan for replica in self._world.living)
+        planned = (one for plan in plans if plan is not None for one in plan.offset_changes)
+        found = (one.difference for one in planned if one.name == offset_change.name)
+        return any(one is not None and one.changes_nothing for one in found)
 
     def sends(self, verb: str, name: str, *arguments: Any) -> None:
         """A request with an effect is sent."""

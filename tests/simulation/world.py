@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 from unittest.mock import patch
 
+from greenlet import getcurrent, greenlet
 from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
@@ -251,7 +252,7 @@ class Replica:
         self.daemon._repository._caches = CACHES
         world.timeline.at(0, self.life, self.daemon.begin)
         self.alarms = Alarms(world.timeline, self.life)
-        self._touches = 0
+        self._touches: dict[greenlet, int] = {}  # by the activities that carry out jobs
         if world.forge is not None:
             self._begin_reviews(replace(runtime, clients={LOCAL: cast(ConnectClient, SimulatedClient(self))}))
 
@@ -276,14 +277,16 @@ class Replica:
         return SimulatedJobs(self.world.timeline, self.life, ended, changed, self._run)
 
     def _run(self, name: str, job: Callable[[], None]) -> None:
-        before = self._touches
+        activity = getcurrent()
+        self._touches[activity] = 0
         job()
-        self.world.promises.job_ended(self, name, self._touches - before)
+        self.world.promises.job_ended(self, name, self._touches.pop(activity))
 
     def touch(self, what: str) -> None:
         """This process is about to touch the world: it may die before, or freeze."""
         self.life.require()
-        self._touches += 1
+        if (activity := getcurrent()) in self._touches:
+            self._touches[activity] += 1
         fault = self.world.faults.next(Point.TOUCH)
         if fault == "dies":
             self._die(what)
