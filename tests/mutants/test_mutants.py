@@ -29,6 +29,8 @@ MUTANTS = int(os.environ.get("MUTANTS", "100"))
 SEED = int(os.environ.get("SEED") or randrange(10**6))
 TIMEOUT = 600
 """Seconds. A mutant that runs longer is noticed."""
+_FILE = 2 * 1024 * 1024
+"""The size of a file that a mutant may write, in blocks of 512 bytes: it must not fill the disk."""
 PYTEST = ("pytest", "-q", "-x", "-p", "no:xdist", "-p", "no:cacheprovider", "-o", "timeout=60")
 DAYS = """
 from pathlib import Path
@@ -59,7 +61,7 @@ class Copy:
         with (
             self.output.open("w") as output,
             subprocess.Popen(
-                (sys.executable, *arguments),
+                ("sh", "-c", f'ulimit -f {_FILE}; exec "$0" "$@"', sys.executable, *arguments),
                 cwd=self.tree,
                 env=environment,
                 stdout=output,

@@ -10,12 +10,13 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import yaml
 
 SEEDS = 2000
 """Seeds within which each mutation has to be found."""
-MUTATIONS: Mapping[str, Mapping[str, str]] = yaml.safe_load(
+MUTATIONS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
 )["mutations"]
 
@@ -46,22 +47,27 @@ def load(name: str) -> None:
     spec.loader.exec_module(sys.modules[module])
 
 
-def found(name: str) -> str:
-    """The seed with which the mutation breaks a promise, and how; empty if no day has failed."""
+def found(name: str) -> tuple[int, str] | None:
+    """The seed with which the mutation breaks a promise, and how; None if no day has failed.
+
+    Its `seed` in the list is tried first, which only saves time.
+    """
     load(name)
     from simulation.schedules import BadDay, Beginnings, live, schedule_of  # noqa: PLC0415 - after the mutation
 
     with tempfile.TemporaryDirectory() as directory:
+        first: int = MUTATIONS[name].get("seed", 0)
+        seed = first
         try:
             beginnings = Beginnings(Path(directory))
-            for seed in range(SEEDS):
+            for seed in (first, *range(SEEDS)):
                 live(schedule_of(seed), beginnings)
         except (BadDay, AssertionError) as error:
-            return str(error).partition("\n")[0]
-    return ""
+            return seed, str(error).partition("\n")[0]
+    return None
 
 
 if __name__ == "__main__":
     how = found(sys.argv[1])
     print(how)
-    sys.exit(0 if how else 1)
+    sys.exit(how is None)

@@ -103,7 +103,7 @@ class Promises:
         self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any], permit: Callable[[], float] | None
     ) -> None:
         """A replica sends a request with an effect now."""
-        assert name != FOREIGN, f"{verb} changes a connector that is not managed"
+        assert name in self.latest, f"{verb} changes a connector that is not managed"
         assert permit is not None, f"{verb} without a lease"
         lease = cast(Lease, permit.__self__)  # type: ignore[attr-defined]
         newest = self._numbers.get(lease.name, 0)
