@@ -148,8 +148,8 @@ class Day:
         self._write(name)
 
     def _break_document(self, name: str) -> None:
-        """Someone commits something that is no YAML, or mends it."""
-        self.declared[name].is_broken = not self.declared[name].is_broken
+        """Someone commits a document with an error, or mends it."""
+        self.declared[name].broken = "" if self.declared[name].broken else self.random.choice(("[", "5"))
         self._write(name)
 
     def _restart(self, name: str) -> None:
@@ -329,7 +329,7 @@ class Day:
         """What differs without a reason that the product tells."""
         self.world.cluster.rules.catch_up()
         present, told = self.world.cluster.present, self.world.promises.told()
-        has_broken = any(one.is_broken for one in self.declared.values())  # it may declare what seems to be removed
+        has_broken = any(one.broken for one in self.declared.values())  # it may declare what seems to be removed
         found = [
             f"{name}: {difference}"
             for name, one in self.declared.items()

@@ -26,8 +26,8 @@ class Declared:
     """The value of the annotation that requests something; 0: there is none."""
     secret: int = 0
     """The number in the name of the variable with its secret; 0 if it has none."""
-    is_broken: bool = False
-    """Whether the document cannot be read."""
+    broken: str = ""
+    """What it contains instead of a specification: a syntax error, or something that the schema does not allow."""
     resets: bool = False
     """Whether the offsets are reset when the connector is deleted."""
     is_strimzi: bool = False
@@ -39,8 +39,8 @@ class Declared:
         return config | ({"start": "fail"} if self.fails else {})
 
     def text(self, name: str) -> str:
-        if self.is_broken:
-            return "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {name: " + name + "}\nspec: [\n"
+        if self.broken:
+            return f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec: {self.broken}\n"
         config = {key: value for key, value in self.config.items() if key not in ("connector.class", "tasks.max")}
         of_strimzi = ["apiVersion: kafka.strimzi.io/v1", "kind: KafkaConnector"]
         lines = of_strimzi if self.is_strimzi else ["apiVersion: gitops-connect/v1", "kind: Connector"]
@@ -57,7 +57,7 @@ class Declared:
 
     def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:
         """How the connector differs from its document; empty if it does not. One that is `ill` may have failed."""
-        if self.is_broken:
+        if self.broken:
             return ""
         if not self.is_there:
             return "" if there is None else "it is still there"

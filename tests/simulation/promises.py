@@ -7,14 +7,16 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
+from sqlalchemy import select
 from standin.cluster import Connector, Target
 
 from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeState
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
 from simulation.coverage import Feature
 from simulation.declared import Declared
 
@@ -67,8 +69,6 @@ class Promises:
     paused: dict[str, float] = field(default_factory=dict)
     """When someone has paused or stopped a connector that ran, if nobody has taken that back."""
     suspended: dict[str, float] = field(default_factory=dict)
-    _numbers: dict[str, int] = field(default_factory=dict)
-    """The newest fencing number with which each lease was used."""
     _changed: dict[str, Revision] = field(default_factory=dict)
     """The last commit that changed the document of a connector."""
     _trials: dict[str, _Trial] = field(default_factory=dict)
@@ -106,9 +106,9 @@ class Promises:
         assert name in self.latest, f"{verb} changes a connector that is not managed"
         assert permit is not None, f"{verb} without a lease"
         lease = cast(Lease, permit.__self__)  # type: ignore[attr-defined]
-        newest = self._numbers.get(lease.name, 0)
-        assert lease.number >= newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
-        self._numbers[lease.name] = lease.number
+        query = select(LEASES.c.number).where(LEASES.c.name == lease.name)
+        newest = self.world.connection.execute(query).scalar_one()
+        assert lease.number == newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
         plan = replica.view.plan
         assert plan is not None, f"{verb} without a plan"
         declared, has_begun = self._declared(plan.revision)[name], self.world.accounts.of(name).is_open
@@ -116,7 +116,7 @@ class Promises:
             assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
             assert declared.is_there, f"{verb} {name}, which is not declared"
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
-        assert not (declared.is_broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
+        assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
         if verb == "delete":
             assert not declared.is_there, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
@@ -273,7 +273,7 @@ class Promises:
             reported, is_same = instance.reported, instance.config.get("version") == trial.version
             is_failed = reported is not None and reported.state == "FAILED" and trial.must_roll_back
             declared = self.latest[name]
-            is_wanted = declared.is_there and not declared.is_broken and declared.state == "running"
+            is_wanted = declared.is_there and not declared.broken and declared.state == "running"
             if is_same and is_failed and is_wanted:
                 yield f"{name} has failed with version {trial.version}, and is not rolled back"
 
@@ -298,6 +298,6 @@ class Promises:
         for replica in self.world.living:
             if replica.daemon.leadership.is_leader and (plan := replica.view.plan) is not None:
                 names |= {one.name for one in plan.connectors if self._is_justified(one)}
-                names |= {one.name for one in plan.offset_changes if one.message}
+                names |= {one.name for one in plan.offset_changes if one.status is OffsetChangeStatus.WAITING}
                 names |= {one.connector for one in replica.view.diagnostics.errors if one.connector}
         return names
