@@ -29,6 +29,8 @@ class Life:
 
     name: str
     is_dead: bool = False
+    frozen_until: float = 0.0
+    """Until then, none of its activities goes on. In seconds since the start."""
 
     def require(self) -> None:
         if self.is_dead:
@@ -43,7 +45,7 @@ class Timeline:
         """Seconds by which the time of day was set."""
         self.errors: list[BaseException] = []
         """What activities have raised, except for their end by a kill."""
-        self._due: list[tuple[float, int, Callable[[], object]]] = []
+        self._due: list[tuple[float, int, Life, Callable[[], object]]] = []
         self._order = count()
         self._main = getcurrent()  # each activity gives way to it, also one that another activity has begun
 
@@ -61,7 +63,7 @@ class Timeline:
 
         activity = greenlet(begin, self._main)
         activity.life = life
-        self._push(wait, activity.switch)
+        self._push(wait, life, activity.switch)
 
     @property
     def life(self) -> Life | None:
@@ -72,7 +74,7 @@ class Timeline:
         """Let the current activity of that process sleep, and others go on."""
         activity = getcurrent()
         assert activity is not self._main, "only an activity can sleep"
-        self._push(seconds, activity.switch)
+        self._push(seconds, life, activity.switch)
         self._main.switch()
         life.require()
 
@@ -80,18 +82,22 @@ class Timeline:
         """Let everything happen that is due within so many seconds."""
         until = self.now + seconds
         while self._due and self._due[0][0] <= until and not self.errors:
-            self.now, _, event = heapq.heappop(self._due)
+            at, order, life, event = heapq.heappop(self._due)
+            if life.frozen_until > at:
+                heapq.heappush(self._due, (life.frozen_until, order, life, event))
+                continue
+            self.now = at
             event()
         self.now = max(self.now, until)
 
     def close(self) -> None:
         """End all activities."""
         while self._due:
-            _, _, event = heapq.heappop(self._due)
+            *_, event = heapq.heappop(self._due)
             event()
 
-    def _push(self, wait: float, event: Callable[[], object]) -> None:
-        heapq.heappush(self._due, (self.now + max(0.0, wait), next(self._order), event))
+    def _push(self, wait: float, life: Life, event: Callable[[], object]) -> None:
+        heapq.heappush(self._due, (self.now + max(0.0, wait), next(self._order), life, event))
 
 
 @dataclass(frozen=True)

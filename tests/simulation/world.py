@@ -292,7 +292,9 @@ class Replica:
             self._die(what)
         elif fault:
             self.world.note(f"{self.life.name} {fault} before {what}")
-            self.clock.sleep(float(fault.rpartition(" ")[2]))
+            seconds = float(fault.rpartition(" ")[2])
+            self.life.frozen_until = self.world.timeline.now + seconds
+            self.clock.sleep(seconds)
 
     def commits(self) -> None:
         """This process is about to end a transaction of the ledger."""
