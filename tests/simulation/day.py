@@ -148,7 +148,7 @@ class Day:
         self._write(name)
 
     def _break_document(self, name: str) -> None:
-        """Someone commits a document with an error, or mends it."""
+        """Someone commits a document with an error, or corrects it."""
         self.declared[name].broken = "" if self.declared[name].broken else self.random.choice(("[", "5"))
         self._write(name)
 
