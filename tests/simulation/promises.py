@@ -39,7 +39,7 @@ _LEASE = 15.0
 _SEEN = 20.0
 """Seconds in which a daemon without faults has seen a failure."""
 _TOUCHES = 400
-"""Requests and transactions of one reconciliation. Without faults, it has at most 150 in these days."""
+"""Requests and transactions of one reconciliation at most: an endless loop has more."""
 
 
 @dataclass
