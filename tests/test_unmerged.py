@@ -69,7 +69,8 @@ def review(at: Workplace, *documents: str, is_fork: bool = False) -> PullRequest
     at.commit("a.yaml", *documents)
     settings = load_settings(at.directory / "gitops-connect.toml", {})
     with closing(open_runtime(settings)) as runtime, closing(PullRequestPlanner.of(runtime)) as planner:
-        found = planner.plan(replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=is_fork), timeout=60)
+        pull_request = replace(PULL_REQUEST, head_ref="refs/heads/topic", is_fork=is_fork)
+        found = planner.plan(pull_request, timeout=60, known=[])
     require_unread()
     return found
 

@@ -234,7 +234,7 @@ def test_postgresql_ends_the_transaction_of_a_suspended_process(postgres_ledger:
 
 
 def test_postgresql_keeps_others_from_the_lease_until_the_transaction_ends(postgres_ledger: LedgerPlace) -> None:
-    ledger, free = postgres_ledger.open(), "SELECT name FROM leases FOR UPDATE SKIP LOCKED"
+    ledger, free = postgres_ledger.open(), "SELECT 1 FROM leases WHERE name = 'held' FOR UPDATE SKIP LOCKED"
     with ledger.lease("held", ManualClock()) as lease, closing(postgres_ledger.database()) as database:
         with closing(postgres_ledger.database()) as elsewhere, elsewhere.write() as other:
             assert len(other.exec_driver_sql(free).all()) == 1
