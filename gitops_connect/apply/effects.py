@@ -105,10 +105,8 @@ def check_effect(
         return _check_working(step, seen, watched, doubtful=doubtful)
     match step.action:
         case Action.CREATE:
-            other = _differs(step, seen, doubtful=False)
-            state = _check_state(step.initial_state or TargetState.RUNNING, seen)
-            # Someone may have paused or stopped it since then: it was created all the same.
-            verdict = other or replace(state, took_effect=leaves_running(step))
+            other = _differs(step, seen, doubtful=False) or _check_paused(step, seen)
+            verdict = other or _check_state(step.initial_state or TargetState.RUNNING, seen)
         case Action.CONFIGURE | Action.ROLL_BACK | Action.RESTART:
             other = _differs(step, seen, doubtful=doubtful) or _check_restarted(step, seen, doubtful=doubtful)
             verdict = other or _check_restart(seen)
@@ -121,6 +119,14 @@ def check_effect(
         case _:
             assert_never(step.action)
     return verdict
+
+
+def _check_paused(step: Step, seen: ObservedConnector) -> EffectCheck | None:
+    """The verdict on a created connector that someone else has paused or stopped since then: it was created."""
+    if not leaves_running(step) or seen.state not in _NOT_RUN:
+        return None
+    words = f"someone has paused or stopped it: it is {seen.state.value}"
+    return EffectCheck(Progress.UNCONFIRMED, words, STALE_SECONDS)
 
 
 def check_delete(*, gone: bool) -> EffectCheck:

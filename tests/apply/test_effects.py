@@ -73,7 +73,8 @@ def test_a_connector_that_someone_stops_after_its_creation_was_created(
     state: WorkerState, watched: Watched | None
 ) -> None:
     verdict = check_effect(step("a", Action.CREATE), seen(state=state), watched)
-    assert (verdict.progress, verdict.took_effect) == (PENDING, True)
+    assert verdict.progress is Progress.UNCONFIRMED
+    assert verdict.found == f"someone has paused or stopped it: it is {state.value}"
 
 
 def test_a_short_time_to_run_shortens_neither_a_restart_nor_the_assignment_of_tasks() -> None:

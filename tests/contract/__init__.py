@@ -1,1 +1,1 @@
-"""One test suite for the stand-in, the model of the simulation and a real Connect: we rely only on what all do."""
+"""One test suite for the stand-in, for the cluster of the simulation, and for a real Connect worker."""

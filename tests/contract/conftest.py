@@ -1,6 +1,7 @@
-"""The clusters on which each test runs: the stand-in, the model of the simulation, and a real broker and worker.
+"""Each test runs on three clusters: the stand-in, the cluster of the simulation, and a real broker and worker.
 
-The stand-in and the model have the same rules. The model is used without HTTP, and each effect takes time.
+The stand-in and the cluster of the simulation share their rules. The latter has no HTTP server, and its effects take
+simulated time.
 
 If `GITOPS_CONNECT_CONTRACT_URL` is set, that worker is used instead of the sandbox's.
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from sqlalchemy import select
 from standin.cluster import Connector, Target
 
-from gitops_connect.ledger.leases import Lease
+from gitops_connect.ledger.leases import LEASE_SECONDS, Lease
 from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
@@ -34,8 +34,6 @@ _FEATURES = {
     "delete": Feature.PRUNE,
     "reset_active_topics": Feature.ANNOTATION,
 }
-_LEASE = 15.0
-"""Seconds that a process may freeze before a request, and still send it."""
 _SEEN = 20.0
 """Seconds in which a daemon without faults has seen a failure."""
 _TOUCHES = 400
@@ -207,7 +205,7 @@ class Promises:
             history = self.world.ledger.configs.of(LOCAL).get(ConnectorName(name))
             now, has_healthy = self.world.timeline.now, history is not None and history.healthy is not None
             recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)
-            since = recorded if now - _LEASE <= recorded else now  # its process may freeze before the request
+            since = recorded if now - LEASE_SECONDS <= recorded else now  # its process may freeze before the request
             self._trials[name] = _Trial(version, since, instance, has_healthy)
 
     def _is_on_trial(self, name: str) -> bool:

@@ -325,7 +325,7 @@ class _View:
         connector.worker = worker
 
     def _find(self, part: object, number: int) -> int:
-        """Where a history has that part, not before what was seen of it already."""
+        """The index of the part in its history, after the states that were already compared."""
         history = self._histories[number]
         while True:
             for place in range(self._seen[number], len(history)):

@@ -387,7 +387,7 @@ class World:
         return SimulatedForge(repository=self.repository, timeline=self.timeline, require_clean=self.require_clean)
 
     def fail(self, why: str) -> None:
-        """A promise is broken, also if the product handles every error where that is found."""
+        """Report a broken promise. An exception is not enough: the product may catch it."""
         self.timeline.errors.append(AssertionError(why))
 
     def require_clean(self, output: object) -> None:
@@ -425,13 +425,11 @@ class _Collected(logging.Handler):
 
     def __init__(self, world: World) -> None:
         super().__init__()
-        self.events: list[tuple[float, str, Mapping[str, Any]]] = []
         self._world = world
 
     def emit(self, record: logging.LogRecord) -> None:
         fields = getattr(record, "fields", {})
         event, life = record.getMessage(), self._world.timeline.life
-        self.events.append((self._world.timeline.now, event, fields))
         if self._world.forge is not None:
             self._world.require_clean(fields)
         for replica in self._world.replicas:
