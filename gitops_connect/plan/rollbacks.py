@@ -110,14 +110,15 @@ def _unsent(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
     """
     shown = ((one.name, (*one.steps, *one.held)) for one in plan.connectors if not one.drifted)
     sending = {name for name, steps in shown if any(step.action.changes_config for step in steps)}
-    known = (
-        (one, situation.config_histories[one.name].trial)
-        for one in situation.desired.connectors
-        if one.name in sending and one.name in situation.config_histories
-    )
-    return frozenset(
-        one.name for one, trial in known if trial is not None and trial.digest == declared_config(one).digest
-    )
+    declared = (one for one in situation.desired.connectors if one.name in sending)
+    return frozenset(one.name for one in declared if declares_trial(situation, one))
+
+
+def declares_trial(situation: Situation, desired: DesiredConnector) -> bool:
+    """Whether the declared config is the one on trial."""
+    history = situation.config_histories.get(desired.name)
+    trial = None if history is None else history.trial
+    return trial is not None and trial.digest == declared_config(desired).digest
 
 
 def _on_trial(desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool) -> DeclaredConfig | None:

@@ -21,7 +21,7 @@ from gitops_connect.model.status import ConditionStatus, ConditionType
 from gitops_connect.plan.admission import HeldConnector
 from gitops_connect.plan.holds import manual_pause
 from gitops_connect.plan.precedence import Intent
-from gitops_connect.plan.rollbacks import Histories, declared_config, is_older, rollback_options
+from gitops_connect.plan.rollbacks import declared_config, declares_trial, is_older, rollback_options
 from gitops_connect.plan.situation import Situation
 
 _NAMED = 3
@@ -41,7 +41,12 @@ def limit_rollout(
         return
     histories = situation.config_histories
     ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
-    unsent = {one.declared.name for one in connectors if one.admits(Intent.CONFIGURE) and _is_unsent(histories, one)}
+    # The ledger records a trial before the config is sent: what is still to be sent is not on trial yet.
+    unsent = {
+        one.declared.name
+        for one in connectors
+        if one.admits(Intent.CONFIGURE) and declares_trial(situation, one.declared)
+    }
     failed = _failures(situation, [name for name in ill if name not in unsent])
     declared = (one for one in situation.desired.connectors if one.name not in unsent)
     trials = {
@@ -96,13 +101,6 @@ def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
     queued = None if history is None else history.queued
     is_queued = queued is not None and queued.digest == declared_config(declared).digest
     return queued.revision if queued is not None and is_queued else situation.revision
-
-
-def _is_unsent(histories: Histories, held: HeldConnector) -> bool:
-    """Whether the config that is to be sent is on trial already: the ledger records that before it is sent."""
-    history = histories.get(held.declared.name)
-    trial = None if history is None else history.trial
-    return trial is not None and trial.digest == declared_config(held.declared).digest
 
 
 def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Collection[ConnectorName]) -> bool:
