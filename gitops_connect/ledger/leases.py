@@ -20,9 +20,10 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Any
 
 import psutil
-from sqlalchemy import ColumnElement, Connection, Row, bindparam, func, insert, select, text, update
+from sqlalchemy import Connection, Row, Select, bindparam, func, insert, select, text, update
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy
 from gitops_connect.ledger.column_types import attributes
@@ -37,8 +38,16 @@ _LONGEST_LOCK = 5
 LEADER = "(leader)"
 """The lease of the daemon that reconciles. No cluster can have this name."""
 _LEASE = select(LEASES).where(LEASES.c.name == bindparam("lease"))
-_LOCKED = _LEASE.with_for_update(read=True)
+_TAKEN = _LEASE.with_for_update()
+_TOGETHER = select(LEASES).where((LEASES.c.name == bindparam("lease")) | (LEASES.c.name == bindparam("leader")))
+_LOCKED = _TOGETHER.with_for_update(read=True)
 """SQLite has one lock for all writers, and no other. In other databases nobody takes a row with this lock."""
+_OURS = update(LEASES).where(
+    *(LEASES.c[column] == bindparam(f"our {column}") for column in ("name", "number", "token"))
+)
+"""The token is compared too: a restored backup may have a number again."""
+_RENEWAL = _OURS.values(expires=bindparam("until"))
+_RELEASE = _OURS.values(expires=bindparam("until"), token="")
 _SAME_START = 2.0
 """Seconds. Linux derives the time of boot, in whole seconds, from the time of day."""
 
@@ -97,7 +106,7 @@ class Lease:
     leader: Lease | None = None
     number: int = field(default=0, init=False)
     """The fencing number; 0 before the lease is acquired."""
-    _token: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False)
+    token: str = field(default_factory=lambda: secrets.token_hex(16), init=False, repr=False)
     _renewing: Lock = field(default_factory=Lock, init=False, repr=False)
 
     def check(self) -> float:
@@ -107,12 +116,11 @@ class Lease:
         seconds from the call nobody else can have the lease. Call this before each effect. An expired lease that nobody
         has taken is renewed before it is relied on.
         """
-        together = [self] if self.leader is None else [self, self.leader]
         with self._renewing:  # a second thread finds the lease renewed
             with self.database.read() as connection:
-                left = {lease: lease.seconds_left(connection) for lease in together}
-            for lease in together:
-                if not lease.ttl / 2 <= left[lease] <= lease.ttl:
+                left = self.seconds_left(connection)
+            for lease, seconds in left.items():
+                if not lease.ttl / 2 <= seconds <= lease.ttl:
                     lease.renew()
                     left[lease] = lease.ttl
         return min(left.values())
@@ -124,16 +132,13 @@ class Lease:
         lock while it waits for the lock of the database.
         """
         _lock_briefly(connection)
-        self._require_ours(connection, locked=True)
-        if self.leader is not None:
-            self.leader.require(connection)
+        self._require_ours(connection, _LOCKED)
 
     def renew(self) -> None:
         """Extend the lease by its whole time. Raises LedgerBusy if another process took it after it had expired."""
         with self.database.write() as connection:
             _lock_briefly(connection)
-            renewal = update(LEASES).where(self._ours()).values(expires=self._expiry(connection))
-            if connection.execute(renewal).rowcount == 0:
+            if connection.execute(_RENEWAL, self._ours(self._expiry(connection))).rowcount == 0:
                 self._require_ours(connection)
 
     def prolong(self) -> float:
@@ -158,13 +163,13 @@ class Lease:
             _lock_briefly(connection)
             if self.leader is not None:
                 self.leader.require(connection)
-            row = connection.execute(_LEASE.with_for_update(), {"lease": self.name}).one_or_none()
+            row = connection.execute(_TAKEN, {"lease": self.name}).one_or_none()
             now = _time(connection, self.clock.now())
             expires, busy = now + lasts, ""
             number, process = 1 if row is None else row.number + 1, Process.current()
             values = {
                 "number": number,
-                "token": self._token,
+                "token": self.token,
                 **attributes(process, "host", "place", "pid"),
                 "process_started": process.started,
                 "since": now,
@@ -189,8 +194,7 @@ class Lease:
     def release(self) -> None:
         """Give the lease back. Does nothing if this process no longer holds it. The ledger keeps its number."""
         with self.database.write() as connection:
-            free = {"token": "", "expires": _time(connection, self.clock.now())}
-            connection.execute(update(LEASES).where(self._ours()).values(**free))
+            connection.execute(_RELEASE, self._ours(_time(connection, self.clock.now())))
 
     def holder(self) -> Process | None:
         """The process that holds the lease; None if it is free."""
@@ -200,29 +204,28 @@ class Lease:
                 return None
             return _process(row)
 
-    def seconds_left(self, connection: Connection) -> float:
-        """The time until the lease expires. Raises LedgerBusy if another process has it."""
-        expires: datetime = self._require_ours(connection).expires
-        return (expires - _time(connection, self.clock.now())).total_seconds()
+    def seconds_left(self, connection: Connection) -> dict[Lease, float]:
+        """The time until this lease and that of the leader expire. Raises LedgerBusy if another process has one."""
+        rows = self._require_ours(connection)
+        now = _time(connection, self.clock.now())
+        return {lease: (row.expires - now).total_seconds() for lease, row in rows.items()}
 
-    def _ours(self) -> ColumnElement[bool]:
-        """The token is compared too: a restored backup may have a number again."""
-        of = LEASES.c
-        return (of.name == self.name) & (of.number == self.number) & (of.token == self._token)
+    def _ours(self, until: datetime) -> dict[str, object]:
+        return {"our name": self.name, "our number": self.number, "our token": self.token, "until": until}
 
     def _expiry(self, connection: Connection) -> datetime:
         return _time(connection, self.clock.now()) + timedelta(seconds=self.ttl)
 
-    def _require_ours(self, connection: Connection, *, locked: bool = False) -> Row[tuple[object, ...]]:
-        row = connection.execute(_LOCKED if locked else _LEASE, {"lease": self.name}).one_or_none()
-        if row is None or (row.number, row.token) != (self.number, self._token):
-            taken = f"it expired and was taken over by {_holder(row)}" if row else "it was removed from the ledger"
-            if row is not None and not row.token:
-                taken = "it was given back"
-            raise LedgerBusy(
-                f"the lease of {_subject(self.name)} was lost: {taken}; this process makes no more changes"
-            )
-        return row
+    def _require_ours(self, connection: Connection, query: Select[Any] = _TOGETHER) -> dict[Lease, Row[Any]]:
+        """The rows of this lease and of that of the leader. Raises LedgerBusy unless this process holds them."""
+        together = [self] if self.leader is None else [self, self.leader]
+        names = {"lease": together[0].name, "leader": together[-1].name}
+        rows = {row.name: row for row in connection.execute(query, names)}
+        for lease in together:
+            row = rows.get(lease.name)
+            if row is None or (row.number, row.token) != (lease.number, lease.token):
+                raise LedgerBusy(_was_lost(lease.name, row))
+        return {lease: rows[lease.name] for lease in together}
 
 
 def writes_under(database: Database, lease: Lease | None) -> Write:
@@ -281,6 +284,14 @@ def _is_free(row: Row[tuple[object, ...]], now: datetime) -> bool:
     """Whether the lease was given back, has expired, or its process on this machine ended without giving it back."""
     expires: datetime = row.expires
     return not row.token or expires <= now or _process(row).has_ended()
+
+
+def _was_lost(name: str, row: Row[Any] | None) -> str:
+    if row is None:
+        how = "it was removed from the ledger"
+    else:
+        how = f"it expired and was taken over by {_holder(row)}" if row.token else "it was given back"
+    return f"the lease of {_subject(name)} was lost: {how}; this process makes no more changes"
 
 
 def _in_use(row: Row[tuple[object, ...]]) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from operator import attrgetter
 from pathlib import Path
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.archive import Archive, Restored, put_in, take_out
@@ -46,6 +46,7 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspension
 _ATTEMPTED = "attempted"
 _APPLIED = "applied"
 _WHOLE_CLUSTER = ConnectorName("")
+_OWNERSHIP = select(OWNERSHIP).where(OWNERSHIP.c.cluster == bindparam("of")).order_by(OWNERSHIP.c.connector)
 
 
 class Ledger:
@@ -122,9 +123,8 @@ class Ledger:
         return Ledger(self._database, self.key, lease)
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
-        query = select(OWNERSHIP).where(OWNERSHIP.c.cluster == cluster).order_by(OWNERSHIP.c.connector)
         with self._database.read() as connection:
-            return {row.connector: Ownership(*row) for row in connection.execute(query)}
+            return {row.connector: Ownership(*row) for row in connection.execute(_OWNERSHIP, {"of": cluster})}
 
     def record(self, *ownerships: Ownership) -> None:
         """Record all of these connectors, or none. The first origin and time of each connector are kept."""

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, select
+from sqlalchemy import Connection, Row, bindparam, delete, select
 
 from gitops_connect.errors import LedgerUnusable, OperationSettled
 from gitops_connect.ledger import pieces
@@ -32,7 +32,9 @@ from gitops_connect.model.offset_changes import (
 )
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 
-_RECORD = [one for one in OPERATIONS.c if one.name not in {"cluster", "acknowledged", "declared", "snapshot"}]
+_RECORDS = select(
+    *(one for one in OPERATIONS.c if one.name not in {"cluster", "acknowledged", "declared", "snapshot"})
+).where(OPERATIONS.c.cluster == bindparam("of"))
 """The columns of an `OffsetChangeRecord`, in the order of its fields: offsets are large and rarely needed."""
 _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
 """The columns of an offset change without earlier offsets: without an effect there is no undo, and no warning."""
@@ -52,7 +54,7 @@ class OffsetChangeStore:
     def records(self, cluster: ClusterName) -> Mapping[OffsetChangeName, OffsetChangeRecord]:
         """All offset changes of the cluster, in the order of their names."""
         with self._database.read() as connection:
-            found = connection.execute(select(*_RECORD).where(OPERATIONS.c.cluster == cluster)).all()
+            found = connection.execute(_RECORDS, {"of": cluster}).all()
         return {row.name: OffsetChangeRecord(*row) for row in sorted(found, key=lambda row: str(row.name))}
 
     def saved(self, cluster: ClusterName, name: OffsetChangeName) -> OffsetChange:

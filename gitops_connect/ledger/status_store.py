@@ -12,7 +12,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select
 
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
@@ -34,6 +34,9 @@ from gitops_connect.model.status import Condition, ConditionKey
 KEPT_STEPS = 5000
 """Steps of each cluster that are kept. Older ones are removed."""
 _STEP = [column.key for column in STEPS.c if column.key != "id"]
+_ADDED = insert(STEPS).returning(STEPS.c.id)
+_OF_CLUSTER = STEPS.c.cluster == bindparam("of")
+_TOO_OLD = select(STEPS.c.id).where(_OF_CLUSTER).order_by(STEPS.c.id.desc()).offset(bindparam("kept")).limit(1)
 
 
 class StatusStore:
@@ -65,13 +68,12 @@ class StatusStore:
 
     def record_steps(self, cluster: ClusterName, entries: Iterable[JournalEntry]) -> list[int]:
         """Add steps of this cluster to the journal, and return their ids. The oldest are removed at `KEPT_STEPS`."""
-        here, add = STEPS.c.cluster == cluster, insert(STEPS).returning(STEPS.c.id)
+        here = {"of": cluster}
         with self._database.write() as connection:
-            numbers = [int(connection.execute(add, attributes(entry, *_STEP)).scalar_one()) for entry in entries]
-            kept = select(STEPS.c.id).where(here).order_by(STEPS.c.id.desc()).offset(KEPT_STEPS).limit(1)
-            oldest = connection.scalar(kept)
+            numbers = [int(connection.execute(_ADDED, attributes(entry, *_STEP)).scalar_one()) for entry in entries]
+            oldest = connection.scalar(_TOO_OLD, {**here, "kept": KEPT_STEPS})
             if oldest is not None:
-                connection.execute(delete(STEPS).where(here, STEPS.c.id <= oldest))
+                connection.execute(delete(STEPS).where(_OF_CLUSTER, STEPS.c.id <= oldest), here)
         return numbers
 
     def steps(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -73,6 +74,7 @@ class Beginnings:
             day.begin(1, is_new=True)
             day.settle()
             self.in_sync = LedgerTemplate.of(world.connection)
+        gc.freeze()  # the modules are there until the end: with each day, they were searched for garbage again
 
 
 def schedule_of(seed: int) -> Schedule:
