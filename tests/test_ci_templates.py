@@ -18,12 +18,13 @@ from standin.connect import StandIn
 from standin.fixtures import standin
 from support.docs.docs_pages import DOCS, ROOT, code
 from support.files.document_files import connector
+from support.files.tables import read_yaml
 
 __all__ = ["client", "ledger_directory", "made", "serve", "standin", "url"]
 
 pytestmark = pytest.mark.slow
 
-ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION: dict[str, Any] = read_yaml(ROOT / "action.yml")
 TEMPLATE = (ROOT / "deploy" / "gitlab-ci.yml").read_text()
 SPEC, JOBS = yaml.safe_load_all(TEMPLATE)
 INPUT = re.compile(r"\$\[\[ inputs\.(\w+) \]\]")

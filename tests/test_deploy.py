@@ -10,11 +10,11 @@ from functools import cache
 from typing import Any
 
 import promql_parser as promql
-import yaml
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from support.cluster.manual_clock import ManualClock
 from support.docs.docs_pages import DOCS, ROOT, anchors
+from support.files.tables import read_yaml
 from support.planner.situations import CLUSTER
 from support.server.made_up import made_up_state
 
@@ -23,9 +23,7 @@ from gitops_connect.server.metrics import Metrics
 
 PAGE = DOCS / "how-to" / "monitor-with-prometheus-and-grafana.md"
 RULES: list[dict[str, Any]] = [
-    rule
-    for group in yaml.safe_load((ROOT / "deploy" / "prometheus-alerts.yaml").read_text())["groups"]
-    for rule in group["rules"]
+    rule for group in read_yaml(ROOT / "deploy" / "prometheus-alerts.yaml")["groups"] for rule in group["rules"]
 ]
 BOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pytest
 import yaml
 from contract.guarded import Guarded
+from support.files.tables import read_yaml
 from support.loopback import make_certificate
 
 from acceptance.test_mirror_maker import KEPT, RECORDS, resource
@@ -174,7 +175,7 @@ output = "repository/offsets"
     def edit(self, changed: Mapping[str, Any]) -> None:
         """Change the offset of the one partition of each entry in the ConfigMap that a list has written."""
         path = self.place.repository / "offsets" / "kafka" / "found.yaml"
-        config_map = yaml.safe_load(path.read_text())
+        config_map = read_yaml(path)
         assert config_map["data"].keys() == {entry_of(connector) for connector in changed}
         for connector, offset in changed.items():
             (entry,) = json.loads(config_map["data"][entry_of(connector)])["offsets"]

@@ -11,8 +11,8 @@ from uuid import uuid4
 
 import pytest
 import requests
-import yaml
 from support.cluster.memory_cluster import MemoryCluster
+from support.files.tables import read_yaml
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.model.desired import TargetState
@@ -29,7 +29,7 @@ FIXTURES = "org.example.fixtures."
 DEADLINE = 30.0
 OVER_HTTP = pytest.mark.parametrize("url", ["standin", pytest.param("real", marks=pytest.mark.e2e)], indirect=True)
 """A test of what the client sends, which the model has no part in."""
-REFUSED = yaml.safe_load(Path(__file__).with_name("refused_offsets.yaml").read_text())
+REFUSED = read_yaml(Path(__file__).with_name("refused_offsets.yaml"))
 
 
 def entry(partition: dict[str, Any], offset: dict[str, Any] | None) -> OffsetPatch:

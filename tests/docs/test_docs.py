@@ -16,11 +16,11 @@ import hostile_inputs
 import picture
 import pytest
 import settings_page
-import yaml
 from cli_page import loaded_commands
 from support.docs.docs_pages import DOCS, PAGES, ROOT, Code, anchors, code, links
 from support.docs.package_source import PACKAGE
 from support.files.document_files import read
+from support.files.tables import read_yaml
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
@@ -114,7 +114,7 @@ def test_every_page_is_in_the_navigation() -> None:
             inside = next(iter(entry.values())) if isinstance(entry, dict) else entry
             yield from [inside] if isinstance(inside, str) else pages(inside)
 
-    listed = list(pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"]))
+    listed = list(pages(read_yaml(ROOT / "mkdocs.yml")["nav"]))
     assert len(listed) == len(set(listed))
     outside = {page for page in listed if (ROOT / page).exists()}
     assert set(listed) - outside == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}

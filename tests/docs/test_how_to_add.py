@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from acceptance.workplace import run_apart
 from support.docs.docs_pages import ROOT
 from support.docs.package_source import PACKAGE
+from support.files.tables import read_yaml
 
 pytestmark = pytest.mark.slow
 
 SECTION = (ROOT / "CONTRIBUTING.md").read_text().partition("## How to add")[2].partition("\n## ")[0]
-THINGS: dict[str, dict[str, Any]] = yaml.safe_load(Path(__file__).with_name("how_to_add.yaml").read_text())
+THINGS: dict[str, dict[str, Any]] = read_yaml(Path(__file__).with_name("how_to_add.yaml"))
 
 
 def steps_of(thing: str) -> str:

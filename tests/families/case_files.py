@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from support.files.manifests import entry
+from support.files.tables import read_yaml
 
 from gitops_connect import families
 
-FILES = [yaml.safe_load(file.read_text()) for file in sorted(Path(families.__file__).parent.glob("*/cases.yaml"))]
+FILES = [read_yaml(file) for file in sorted(Path(families.__file__).parent.glob("*/cases.yaml"))]
 
 
 def cases(kind: str) -> list[list[Any]]:

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from jsonschema import Draft4Validator, validators
 from referencing import Registry
 from referencing.jsonschema import DRAFT4
+from support.files.tables import read_yaml
 
 from gitops_connect.safe_files import locked_file
 
@@ -79,7 +79,7 @@ class Description:
 
     @staticmethod
     def of_gitlab() -> Description:
-        return Description(yaml.safe_load((_HERE / "gitlab.yaml").read_text(encoding="utf-8")))
+        return Description(read_yaml(_HERE / "gitlab.yaml"))
 
     def offset_change(self, method: str, path: str) -> Mapping[str, Any]:
         """The offset change for a request."""

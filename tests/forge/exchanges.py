@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
+from support.files.tables import read_yaml
 
 from forge.fake_forge import Exchange
 from gitops_connect.model.names import Revision
@@ -20,7 +20,7 @@ HEAD, FORKED, MERGED, OTHER = (Revision(digit * 40) for digit in "abcd")
 HUB = "/repos/platform/connectors"
 LAB = "/projects/platform%2Fconnectors"
 OPENED = f"GET {LAB}/merge_requests?state=opened&target_branch=main&per_page=100"
-_FOUND = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_FOUND = read_yaml(Path(__file__).with_suffix(".yaml"))
 GITEA_ANSWERS: dict[str, Any] = _FOUND["gitea"]
 
 

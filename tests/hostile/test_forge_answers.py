@@ -53,7 +53,7 @@ def interim_answers() -> Iterator[bytes]:
 
 
 def filled(value: bytes) -> Parts:
-    return whole(b"[" + b",".join([value] * (HUGE // (len(value) + 1))) + b"]")
+    return lambda: whole(b"[" + b",".join([value] * (HUGE // (len(value) + 1))) + b"]")()
 
 
 TOO_LARGE = "larger than 8,388,608 bytes"

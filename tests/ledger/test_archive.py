@@ -11,11 +11,11 @@ from operator import getitem
 from pathlib import Path
 
 import pytest
-import yaml
 from filled_ledger import KEY, fill
 from hypothesis import given
 from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import read_yaml
 from support.ledger.ledger_places import LedgerPlace
 from support.planner.offset_change_values import EARLIER, LOCAL, NOON, SKIP
 
@@ -108,7 +108,7 @@ def test_an_import_that_fails_half_way_changes_nothing(full: Ledger, tmp_path: P
 
 
 def test_what_is_wrong_is_named_with_its_place() -> None:
-    cases = yaml.safe_load(Path(__file__).with_name("wrong_exports.yaml").read_text(encoding="utf-8"))
+    cases = read_yaml(Path(__file__).with_name("wrong_exports.yaml"))
     for path, change, message in cases:
         document = json.loads(SAMPLE)
         *parents, last = path

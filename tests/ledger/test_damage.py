@@ -9,14 +9,14 @@ from sqlite3 import connect
 from typing import Any
 
 import pytest
-import yaml
 from filled_ledger import edit, fill_file
+from support.files.tables import read_yaml
 from support.planner.offset_change_values import EARLIER, LOCAL, SKIP
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
 
-VALUES = yaml.safe_load(Path(__file__).with_name("damaged_values.yaml").read_text(encoding="utf-8"))
+VALUES = read_yaml(Path(__file__).with_name("damaged_values.yaml"))
 DAMAGE = [(*place.split("."), value) for place, values in VALUES.items() for value in values]
 DAMAGE += [("ownership", "applied", "[" * 100_000), ("reviewed_plans", "plan", "[" * 100_000)]
 

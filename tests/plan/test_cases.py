@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from support.files.goldens import assert_golden
+from support.files.tables import read_yaml
 from support.planner.situations import said, situation_of, wanted
 
 from gitops_connect.model.names import ConnectorName
@@ -60,7 +61,7 @@ def test_the_digests_are_those_of_the_last_release() -> None:
 
 
 def _read(path: Path) -> Any:
-    return yaml.safe_load(path.read_text())
+    return read_yaml(path)
 
 
 def _plan(path: Path) -> Plan:

@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator
 from support.files.document_files import connector, declare
-from support.files.tables import rows, table
+from support.files.tables import read_yaml, rows, table
 
 import gitops_connect
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -28,7 +27,7 @@ PACKAGE = Path(gitops_connect.__file__).parent
 RULE_IDS = re.compile(
     r'"((?:yaml|document|schema|connector|connect|secret|source|offsets|manifest|strimzi|convert|internal)/[a-z][a-z0-9-]+)"'
 )
-LOG = yaml.safe_load(Path(__file__).with_name("sarif.yaml").read_text())
+LOG = read_yaml(Path(__file__).with_name("sarif.yaml"))
 PLACE = Location("b.yaml", 3, 5)
 ERROR = Diagnostic(
     Severity.ERROR, "schema/type", "spec.suspend is a text", PLACE, "write true", ConnectorName("orders")

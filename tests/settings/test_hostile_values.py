@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from support.cluster.manual_clock import ManualClock
+from support.files.tables import read_yaml
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -46,7 +46,7 @@ NEVER: tuple[Any, ...] = (
     *(-1, -0.5, math.nan, math.inf, -math.inf, 1e308, 10**30, 10**400, True, [], {"a": 1}, ""),
     *("-1", "nan", "inf", "1e308", "0x10", "9" * 400, "9" * 5000, "1s2", "ten", "\0", "1" * 20 + "g"),
 )
-CASES = yaml.safe_load(Path(__file__).with_name("wrong_settings.yaml").read_text(encoding="utf-8"))
+CASES = read_yaml(Path(__file__).with_name("wrong_settings.yaml"))
 SECRET = "hunter2hunter2"  # no message may show it
 
 

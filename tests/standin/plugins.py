@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from support.files.tables import read_yaml
 
 
 class Refused(Exception):
@@ -51,7 +51,7 @@ def _keys(written: dict[str, dict[str, Any]]) -> dict[str, Key]:
     return {name: Key(**one) for name, one in written.items()}
 
 
-_WRITTEN = yaml.safe_load(Path(__file__).with_name("plugins.yaml").read_text())
+_WRITTEN = read_yaml(Path(__file__).with_name("plugins.yaml"))
 COMMON = _keys(_WRITTEN["common"])
 OF_TYPE = {"source": _keys(_WRITTEN["source"]), "sink": _keys(_WRITTEN["sink"])}
 PLUGINS = [PluginClass(one["class"], one["type"], _keys(one["keys"])) for one in _WRITTEN["plugins"]]

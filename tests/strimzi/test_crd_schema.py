@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from jsonschema import Draft202012Validator
+from support.files.tables import read_yaml
 
 import gitops_connect
 
@@ -23,7 +23,7 @@ def _schemas(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def test_the_fields_are_a_schema_of_which_every_keyword_is_read() -> None:
-    schema = yaml.safe_load(SCHEMA.read_text())
+    schema = read_yaml(SCHEMA)
     Draft202012Validator.check_schema(schema)
     found = [one for definition in schema["$defs"].values() for one in _schemas(definition)]
     assert {key for one in found for key in one} <= READ

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents.desired_state import build
 from gitops_connect.documents.load import ParseCache, load
@@ -19,8 +17,9 @@ from gitops_connect.model.strimzi import StrimziOptions, parse_strimzi_version
 from gitops_connect.strimzi.annotations import find_annotated, with_requests
 from gitops_connect.strimzi.translation import TranslationCache, translate
 from support.files.document_files import LOCAL, connector, files
+from support.files.tables import read_yaml
 
-_READ = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+_READ = read_yaml(Path(__file__).with_suffix(".yaml"))
 
 
 class Yaml(str):

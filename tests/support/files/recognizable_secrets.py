@@ -9,7 +9,7 @@ import re
 from base64 import b64encode
 from pathlib import Path
 
-import yaml
+from support.files.tables import read_yaml
 
 A, N, H = "aB3dE6gH9kL2nP5rS8uV1xY4zC7fJ0mQ", "0123456789", "0123456789abcdef0123456789abcdef"
 """Characters of which tokens consist: letters and digits, digits, hexadecimal digits."""
@@ -29,7 +29,7 @@ _PARTS = {
     "JAAS": "org.apache.kafka.common.security.plain.PlainLoginModule required",
 }
 _PART = re.compile(rf"<({'|'.join(_PARTS)})(\d*)>")
-_READ = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+_READ = read_yaml(Path(__file__).with_suffix(".yaml"))
 
 
 def _whole(value: str) -> str:

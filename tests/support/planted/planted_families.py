@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import yaml
-
 from gitops_connect.model.manifests import OffsetSchema
 from support.files.manifests import entry as entry_of
+from support.files.tables import read_yaml
 
 Entry = dict[str, Any]
 FieldPath = tuple[str, ...]
@@ -74,7 +73,7 @@ class Family:
     schema: OffsetSchema | None = field(default=None, repr=False)
 
 
-FAULTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("planted_faults.yaml").read_text())
+FAULTS: Mapping[str, Any] = read_yaml(Path(__file__).with_name("planted_faults.yaml"))
 
 
 def _expression(text: str) -> Callable[[int], Any]:
@@ -186,6 +185,6 @@ def _family(name: str, facts: Mapping[str, Any]) -> Family:
     )
 
 
-_READ = yaml.safe_load(Path(__file__).with_name("planted_families.yaml").read_text())
+_READ = read_yaml(Path(__file__).with_name("planted_families.yaml"))
 FAMILIES: Mapping[str, Family] = {name: _family(name, facts) for name, facts in _READ.items()}
 """All families, by name."""
