@@ -52,11 +52,12 @@ def interim_answers() -> Iterator[bytes]:
     yield from itertools.repeat(b"HTTP/1.1 100 Continue\r\nX: " + b"1" * 60_000 + b"\r\n\r\n")
 
 
-def filled(value: bytes) -> Parts:
-    return lambda: whole(b"[" + b",".join([value] * (HUGE // (len(value) + 1))) + b"]")()
+def filled(value: bytes) -> Iterator[bytes]:
+    yield from whole(b"[" + b",".join([value] * (HUGE // (len(value) + 1))) + b"]")()
 
 
 TOO_LARGE = "larger than 8,388,608 bytes"
+VERY_LARGE = {"head": {"repo_id": 1}, "base": {"repo_id": 10**400}}
 SLOW = "did not answer within [forge] timeout"
 ROWS = (
     Row("a gigabyte", gigabyte, TOO_LARGE),
@@ -69,13 +70,13 @@ ROWS = (
     Row("interim answers without an end", interim_answers, SLOW),
     Row("a byte now and then", lambda: drops(head(200)), SLOW, pause=0.1),
     Row("a page that is always followed", whole(b"[]", 200, 'Link: </x>; rel="next"'), "more than 10,000 results"),
-    Row("lists", filled(b"[]"), "more than 10,000 results", bounds=STRUCTURES),
-    Row("objects", filled(b'{"a":1}'), "more than 10,000 results", bounds=STRUCTURES),
+    Row("lists", partial(filled, b"[]"), "more than 10,000 results", bounds=STRUCTURES),
+    Row("objects", partial(filled, b'{"a":1}'), "more than 10,000 results", bounds=STRUCTURES),
     Row("nesting", whole(b"[" * HUGE), "it is no JSON"),
     Row("digits", whole(b"[" + b"9" * HUGE + b"]"), "it is no JSON"),
     Row("an error of 8 MiB", whole(b'{"message": "' + b"a-token " * (HUGE // 8) + b'"}', 500), "HTTP 500"),
     Row("an error of objects", whole(b'{"message": [' + b'{"a":1},' * (HUGE // 9) + b"1]}", 500), "HTTP 500"),
-    Row("a very large number", whole(json.dumps([{"number": 10**400}]).encode()), "expected a number"),
+    Row("a very large number", whole(json.dumps([VERY_LARGE]).encode()), "expected a number"),
 )
 
 
