@@ -266,6 +266,13 @@ class Day:
             self.world.note(f"{victim.life.name} is killed")
             victim.life.is_dead = True
 
+    def _absence(self, _: str) -> None:
+        """Nobody runs the daemon for days or weeks."""
+        for one in self.world.living:
+            one.life.is_dead = True
+        self.run(86400 * self.random.uniform(1, 60))
+        self.world.start_replica()
+
     def _new_replica(self, _: str) -> None:
         self.world.start_replica()
 
@@ -368,6 +375,7 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "rebalance": Day._rebalance,
     "worker": Day._worker,
     "kill": Day._kill,
+    "absence": Day._absence,
     "new replica": Day._new_replica,
     "outage": Day._outage,
     "clock": Day._clock,
