@@ -121,8 +121,11 @@ def copies() -> Iterator[list[Copy]]:
         copy.tree.mkdir(parents=True)
         subprocess.run(("xargs", "-0", "cp", "--parents", "-t", str(copy.tree)), cwd=ROOT, input=files, check=True)
         subprocess.run(("git", "init", "-q"), cwd=copy.tree, check=True)
-        quick = (*PYTEST, "-p", "mutants.executed_lines", "-m", "not slow and not e2e and not thorough")
-        for command in (quick, ("mypy",)):
+        run = (*PYTEST, "-p", "mutants.executed_lines", "-m")
+        quick = (*run, "not slow and not e2e and not thorough")
+        # Nearly all tests of the ledger are slow, because each needs a file. Those on PostgreSQL are not tried.
+        of_ledger = (*run, "slow and not thorough", "-k", "not postgres", "tests/ledger")
+        for command in (quick, of_ledger, ("mypy",)):
             succeeds = copy.run("-m", *command, EXECUTED_LINES=str(copy.tree / "executed"))
             assert succeeds, f"{command[0]} fails without a mutant: {copy.output.read_text()[-5000:]}"
         for one in others:
