@@ -432,5 +432,5 @@ def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
 
 
 def _sum(*parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    counts, sizes = zip((0, 0), *chain(*parts), strict=True)
-    return sum(counts), sum(sizes)
+    known = [*chain(*parts)]
+    return sum(count for count, _ in known), sum(size for _, size in known)
