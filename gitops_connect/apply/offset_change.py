@@ -62,7 +62,7 @@ _MAY_BE_APPLIED = (
 
 
 class StepFailed(Exception):
-    """The step cannot continue. `certain`: it had no effect. `final`: it never will have one."""
+    """The step cannot continue. `certain`: it had no effect. `final`: then, it never will have one."""
 
     def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
         super().__init__(message)
@@ -295,8 +295,7 @@ class _SmallChange(_OffsetChange):
         message, final, before = self._explain(error), isinstance(error, OffsetsNotSupported), review.before
         is_unchanged = seen == before or not (self._touched or review.partial)
         if doubtful or is_unchanged or _is_without_effect(error):
-            certain = is_unchanged and not doubtful
-            return StepFailed(message, certain=certain, final=certain and final)
+            return StepFailed(message, certain=is_unchanged and not doubtful, final=final)
         try:
             self._cluster.alter_offsets(self._offset_change.connector, patch_between(seen, before))
         except GitopsConnectError as second:

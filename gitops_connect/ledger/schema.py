@@ -22,6 +22,7 @@ from gitops_connect.ledger.column_types import BlobColumn, type_of
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.tables import METADATA, PROPERTIES, get_property, set_property
 from gitops_connect.model.canonical import keyed_digest
+from gitops_connect.model.findings import shorten
 from gitops_connect.safe_files import make_private, read_text
 
 SCHEMA_VERSION = 10
@@ -185,8 +186,8 @@ def _damaged(connection: Connection, table: Table) -> Iterator[str]:
             if not (value is None and nullable) and not is_sound(value):
                 column = table.c[number]
                 key = ", ".join(str(value) for one, value in zip(table.c, row, strict=True) if one.primary_key)
-                where = f"table {table.name}, row {_shown(key)}, column {column.name}"
-                yield f"{where}: found {_shown(value)}, expected {type_of(column).expected}"
+                where = f"table {table.name}, row {shorten(repr(key))}, column {column.name}"
+                yield f"{where}: found {shorten(repr(value))}, expected {type_of(column).expected}"
 
 
 def _raw(column: Column[Any], connection: Connection) -> str:
@@ -194,11 +195,6 @@ def _raw(column: Column[Any], connection: Connection) -> str:
     if not isinstance(column.type, BlobColumn):
         return column.name
     return f"{'typeof' if connection.dialect.name == 'sqlite' else 'length'}({column.name})"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _place(connection: Connection) -> str:

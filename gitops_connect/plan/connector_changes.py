@@ -394,7 +394,7 @@ def declared_partitions(situation: Situation) -> tuple[int, int]:
 
 def _heap(situation: Situation, offset_change: OffsetChange, difference: Difference) -> HeapEstimate | None:
     """None if the offset change adds nothing to the offsets that the workers hold already: they have room for those."""
-    verdict, new = situation.offsets.large.get(offset_change.name), difference.counts.get(Direction.NEW, 0)
+    verdict, new = situation.offsets.large.get(offset_change.name), difference.counts.get(Direction.NEW)
     observed = situation.observed.connectors.get(offset_change.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
@@ -432,5 +432,5 @@ def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
 
 
 def _sum(*parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    counts, sizes = zip((0, 0), *chain(*parts), strict=True)
-    return sum(counts), sum(sizes)
+    known = [*chain(*parts)]
+    return sum(count for count, _ in known), sum(size for _, size in known)

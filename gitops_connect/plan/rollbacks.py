@@ -82,9 +82,9 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
             continue
         if desired.name in unsent:
             continue
-        trial, is_earlier = history.trial, history.healthy.digest == history.trial.digest
+        trial = history.trial  # never of the healthy config: see `begin_trial`
         failed = _on_trial(desired, trial, is_waiting=desired.name in waiting)
-        if failed is None or is_earlier or not _must_end(situation, desired, trial, problem):
+        if failed is None or not _must_end(situation, desired, trial, problem):
             continue
         old, new = ({**one.config, **one.secrets} for one in (history.healthy, failed))
         keys = tuple(sorted(key for key in {*old, *new} if old.get(key) != new.get(key)))

@@ -69,6 +69,7 @@ def test_a_failed_reconciliation_is_logged_with_its_cluster_and_next_retry(caplo
         ("ERROR", "bug", "r", 1.26),
     ]
     assert {fields["cluster"] for _, _, fields in told} == {"local"}
+    assert told[0][2]["reason"] == "ConnectUnavailable"
 
 
 def test_a_step_that_is_abandoned_is_logged_with_its_connector_and_offset_change(

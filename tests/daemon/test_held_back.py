@@ -18,7 +18,10 @@ def test_a_suspension_by_command_is_honoured_and_its_begin_and_end_are_logged_on
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
         assert at.run("suspend", "connector", name, "--reason", "INC-4711").code == 0
-        assert "(INC-4711)" in daemon.wait("connector_suspended", connector=name, level="WARNING")["message"]
+        assert (
+            "(INC-4711)"
+            in daemon.wait("connector_suspended", cluster="local", connector=name, level="WARNING")["message"]
+        )
         at.by_hand("pause", "orders")
         drift = daemon.wait("drift_detected", connector=name)
         assert drift["message"] == "not corrected: resume (state: paused -> running)"

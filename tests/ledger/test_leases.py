@@ -93,6 +93,16 @@ def test_who_lost_it_does_not_give_back_the_others(ledger: Ledger, clock: Manual
         second.check()
 
 
+def test_a_lease_with_its_number_in_a_restored_backup_is_another_one(
+    ledger: Ledger, clock: ManualClock, place: LedgerPlace
+) -> None:
+    with ledger.lease("local", clock, TTL) as lost:
+        place.change_leases(token="of another process")
+        for use in (lost.check, lost.renew):
+            with pytest.raises(LedgerBusy, match="was lost"):
+                use()
+
+
 def test_a_check_renews_it_when_that_is_due_and_keeps_it_through_any_time(
     ledger: Ledger, clock: ManualClock, place: LedgerPlace
 ) -> None:

@@ -1,4 +1,7 @@
-"""A plugin of pytest (`-p mutants.executed_lines`): records for each line the tests that execute it, with coverage."""
+"""A plugin of pytest (`-p mutants.executed_lines`): records for each line the tests that execute it, with coverage.
+
+Another run with the same file adds to it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ _coverage = Coverage(data_file=os.environ["EXECUTED_LINES"], config_file=False, 
 
 
 def pytest_configure() -> None:
+    _coverage.load()
     _coverage.start()
 
 

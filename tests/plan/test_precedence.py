@@ -301,6 +301,12 @@ def test_a_deletion_that_was_begun_is_not_finished_once_the_document_only_observ
     assert [one.kind for one in orders.holds] == [HoldKind.OBSERVE]
 
 
+def test_a_deletion_that_has_failed_is_not_finished_and_a_stop_for_an_offset_change_is_no_drift() -> None:
+    made = given(PLAIN, RUNS, applied=True)
+    assert steps(replace(made, offsets=replace(made.offsets, records={CLEAR.name: record(CLEAR, "failed")}))) == []
+    assert plan(with_back(made)).drifted == ()
+
+
 def test_a_stopped_rollout_strands_no_connector_that_was_stopped_for_an_offset_change() -> None:
     made = halted(begun(given(OTHER, STOPPED)))
     assert [action for action, _ in steps(made)] == [Action.ALTER, Action.RESUME]
@@ -325,6 +331,33 @@ def test_an_offset_change_waits_with_the_config_of_its_commit() -> None:
         False,
         [Action.CONFIGURE, Action.ALTER],
     )
+
+
+@pytest.mark.parametrize(
+    ("desired", "is_partial"), [(PLAIN, False), (replace(OTHER, rolled_back=ROLLED_BACK), True)], ids=["list", "back"]
+)
+def test_a_document_is_not_in_effect_without_its_config_and_is_without_a_listing(
+    desired: DesiredConnector, is_partial: bool
+) -> None:
+    policy = Policy(lists_offsets=True)
+    (orders,) = plan(suspend(listing(begun(given(desired, STOPPED, applied=True, policy=policy))))).connectors
+    assert [step.action for step in orders.steps] == [Action.ALTER, Action.RESUME]
+    assert (orders.is_partial, len(orders.held)) == (is_partial, 1 + is_partial)
+
+
+def test_an_offset_change_that_is_blocked_anyway_does_not_wait_for_the_review() -> None:
+    desired = replace(OTHER, restarts=(RestartRequest(RequestKind.CONNECTOR, "1"),))
+    made = with_wrong_offsets(given(desired, RUNS))
+    (orders,), (free,) = plan(unreviewed(made)).connectors, plan(made).connectors
+    assert [step.action for step in orders.steps] == [Action.RESTART]
+    assert orders.offset_changes == free.offset_changes != ()
+
+
+def test_of_a_suspended_connector_only_what_gitops_connect_has_stopped_starts() -> None:
+    stopped = suspend(with_back(given(PLAIN, STOPPED, applied=True, stopped={ORDERS: TargetState.RUNNING})))
+    assert [action for action, _ in steps(stopped)] == [Action.RESUME]
+    paused = replace(RUNS, state=WorkerState.PAUSED)
+    assert steps(suspend(given(PLAIN, paused, applied=True, stopped={ORDERS: TargetState.RUNNING}))) == []
 
 
 def test_a_listing_that_fails_every_time_prevents_no_restart() -> None:

@@ -164,6 +164,12 @@ def test_an_approval_of_one_secret_covers_no_other(case: str, exists: bool) -> N
     assert "hunter" not in repr(reviewed) + repr(other)
 
 
+def test_an_approval_of_a_connector_that_runs_covers_none_that_is_created_stopped() -> None:
+    runs, stopped = (situation([wanted("orders", state)]) for state in ("running", "stopped"))
+    assert actions(after_review(shown(runs), runs, ReviewMode.MANUAL)) == ["create"]
+    assert after_review(shown(runs), stopped, ReviewMode.MANUAL).is_empty
+
+
 def test_the_reviewed_plan_survives_json() -> None:
     for one in (shown(given({"a": 120, "b": 90, "c": 5}, {**TO, "c": None})), ReviewedPlan(7, REVISION, Digest("d"))):
         assert read_reviewed_plan(json.loads(json.dumps(one.value()))) == one

@@ -104,11 +104,18 @@ NO_ROLLBACK: dict[str, Situation] = {
     "it works": at(1, orders(BAD), seen("orders", config=BAD), history()),
     "its config was not sent yet": at(1, orders(BAD), seen("orders", config=GOOD, tasks=["Boom: x"]), history()),
     "suspended": at(1, orders(BAD, suspend=True), FAILED, history()),
+    "it must not run": at(1, orders(BAD, state="stopped"), FAILED, history()),
     "mode observe": at(1, orders(BAD), FAILED, history(), policy=Policy(enforce=False)),
     "degraded, but only a failure counts": at(
         1, orders(BAD, rollback=ONLY_FAILED), seen("orders", config=BAD, tasks=[]), history()
     ),
 }
+
+
+def test_a_config_is_rolled_back_although_someone_has_changed_it() -> None:
+    given = at(1, orders(BAD), seen("orders", config={"topic": "by hand"}, tasks=["Boom: x"]), history())
+    drifted = replace(given, ownership={ORDERS: remember(given, orders(BAD), Origin.CREATED, NOW)})
+    assert rolled_back(drifted) is not None
 
 
 @pytest.mark.parametrize("case", NO_ROLLBACK)
@@ -145,8 +152,9 @@ def test_a_trial_is_not_passed_while_its_config_waits() -> None:
 def test_the_first_config_with_which_it_works_needs_no_trial() -> None:
     given = at(0, orders(GOOD), seen("orders", config=GOOD), None)
     assert next_histories(given, plan(given)) == {ORDERS: ConfigHistory(declared_config(orders(GOOD)))}
-    unapplied = at(0, orders(BAD), seen("orders", config=GOOD), None)
-    assert next_histories(unapplied, plan(unapplied)) == {}
+    for more in ({}, {"suspend": True}, {"suspend": True, "state": "absent"}):
+        unapplied = at(0, orders(BAD, **more), seen("orders", config=GOOD), None)
+        assert next_histories(unapplied, plan(unapplied)).get(ORDERS, ConfigHistory()).healthy is None
 
 
 def test_a_trial_begins_with_another_config_and_not_with_the_earlier_one() -> None:
@@ -203,6 +211,8 @@ def test_a_trial_goes_on_while_the_document_cannot_be_read() -> None:
     made = replace(made, desired=replace(made.desired, held=frozenset({ORDERS})), config_histories={ORDERS: history()})
     policy = Policy(rollout_size=1, rollback=WATCHED)
     assert [bool(plan(replace(made, now=minutes(at), policy=policy)).steps) for at in (1, 2)] == [False, True]
+    ill_before = {ORDERS: history(was_healthy=False)}
+    assert plan(replace(made, now=minutes(1), policy=policy, config_histories=ill_before)).steps
 
 
 def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None:
@@ -218,7 +228,7 @@ def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None
 
 
 def test_a_push_about_something_else_does_not_continue_a_rollout_and_a_fix_does() -> None:
-    policy = Policy(rollout_size=1, rollout_max_failures=1, rollback=WATCHED)
+    policy = Policy(rollout_size=2, rollout_max_failures=1, rollback=WATCHED)
     declared = [wanted("a", config=BAD), wanted("b", config=BAD)]
     observed = [seen("a", config=BAD, tasks=["Boom"]), seen("b", config=GOOD)]
     trial = ConfigTrial(declared_config(declared[0]).digest, REVISION, NOW, was_healthy=True)
@@ -232,7 +242,7 @@ def test_a_push_about_something_else_does_not_continue_a_rollout_and_a_fix_does(
     assert configured(given) == []
     assert configured(replace(given, revision=Revision("readme"))) == []
     fixed = replace(given.desired, connectors=(wanted("a", config={"topic": "fixed"}), declared[1]))
-    assert configured(replace(given, revision=Revision("fix"), desired=fixed)) == ["a"]
+    assert configured(replace(given, revision=Revision("fix"), desired=fixed)) == ["a", "b"]
     other = replace(given.desired, connectors=(declared[0], wanted("b", config={"topic": "fixed"})))
     assert configured(replace(given, revision=Revision("fix"), desired=other)) == ["b"]
 
@@ -344,16 +354,24 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
 def rollout(states: dict[str, str], minute: float, policy: Policy, **more: Any) -> Plan:
     """Connectors with a new config: `new` still wait, `works` and `fails` have had it since minute 0.
 
-    So have `newer`, and their documents have another config since then.
+    So have `newer`, and their documents have another config since then, and `stopped`, as their documents say.
     """
     bad = declared_config(wanted("a", config=BAD))
     trial = ConfigTrial(bad.digest, REVISION, NOW, was_healthy=True, config=bad)
     observed = [
-        seen(name, config=GOOD if state == "new" else BAD, tasks=["Boom"] if state == "fails" else None)
+        seen(
+            name,
+            "STOPPED" if state == "stopped" else "RUNNING",
+            config=GOOD if state == "new" else BAD,
+            tasks=["Boom"] if state == "fails" else None,
+        )
         for name, state in states.items()
     ]
     histories = {ConnectorName(name): ConfigHistory(trial=trial) for name, state in states.items() if state != "new"}
-    desired = [wanted(name, config=NEWER if state == "newer" else BAD) for name, state in states.items()]
+    desired = [
+        wanted(name, "stopped" if state == "stopped" else "running", config=NEWER if state == "newer" else BAD)
+        for name, state in states.items()
+    ]
     given = situation(desired, observed, owned=[*states], policy=policy, config_histories=histories)
     return plan(replace(given, now=minutes(minute), **more))
 
@@ -368,6 +386,7 @@ ROLLOUTS: list[tuple[dict[str, str], float, Policy, list[str]]] = [
     ({"a": "fails", "b": "fails", "c": "new"}, 2, TWO, []),
     ({"a": "works", "b": "works", "c": "new"}, 0, replace(TWO, rollback=None), ["c"]),
     ({"a": "new", "b": "newer", "c": "new"}, 1, replace(TWO, rollout_size=1), ["b"]),
+    ({"a": "stopped", "b": "new"}, 1, replace(TWO, rollout_size=1), ["b"]),
 ]
 
 
@@ -390,6 +409,7 @@ CONTINUE, SKIP = RolloutChoice.CONTINUE, RolloutChoice.SKIP
 DECISIONS: list[tuple[dict[str, tuple[RolloutChoice, float]], list[str], str]] = [
     ({}, [], "a connector failed with commit 1a2b3c4: a; commit a fix, or run `gitops-connect rollout continue"),
     ({"": (CONTINUE, 3)}, ["b", "c"], ""),
+    ({"": (CONTINUE, 1)}, ["b", "c"], ""),
     ({"": (CONTINUE, 0.5)}, [], "a connector failed with commit 1a2b3c4: a"),
     ({"b": (CONTINUE, 3)}, ["b"], "a connector failed with commit 1a2b3c4: a"),
     ({"": (CONTINUE, 3), "b": (SKIP, 3)}, ["c"], "b was skipped by ana since "),
