@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Any, cast
 
 from death.watched import watch
+from simulation.account import MAX_SKIP, at, positions
 from simulation.accounts import AccountedLedger, Accounts
+from simulation.repository import Repository
 from sqlalchemy import Engine, event
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import MemoryCluster
@@ -21,17 +22,13 @@ from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
-from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.documents import Entry
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.reconcile import reconcile
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings, Settings, SkipSettings
-from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
-from histories.account import MAX_SKIP, at, positions
 
 LOCAL = ClusterName("local")
 NAME = ConnectorName("numbers")
@@ -51,42 +48,6 @@ class End:
 
     before: str
     killed: bool
-
-
-@dataclass
-class Repository:
-    """Files in memory, as a `Source` and as its `ContentReader`."""
-
-    files: dict[str, str] = field(
-        default_factory=lambda: {SCHEMA: '{"x-position": ["n"], "x-unit": "numbers"}', "other.yaml": OTHER}
-    )
-    commits: int = 0
-    last_good: Checkout | None = None
-
-    def write(self, path: str, text: str | None) -> None:
-        self.commit({path: text})
-
-    def commit(self, changed: Mapping[str, str | None]) -> None:
-        """Change these files in one commit; None removes a file."""
-        self.commits += 1
-        self.files.update({path: text for path, text in changed.items() if text is not None})
-        for path, text in changed.items():
-            if text is None:
-                self.files.pop(path, None)
-
-    @property
-    def revision(self) -> Revision:
-        return Revision(f"{self.commits:040}")
-
-    def fetch(self) -> Checkout:
-        entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))
-        return Checkout(self.revision, entries, Diagnostics(), self)
-
-    def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
-        return (self.files[entry.path].encode()[:at_most] for entry in entries)
-
-    def close(self) -> None:
-        """Nothing has to be closed."""
 
 
 class Stage:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from simulation.account import positions
 from support.cluster.memory_cluster import Fault
 
 from gitops_connect.errors import ConnectUnavailable, NotStopped, OffsetsNotChanged, OutcomeUnknown, RebalanceInProgress
@@ -17,7 +18,6 @@ from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import ReconciliationOutcome
-from histories.account import positions
 from histories.stage import CLASS, LOCAL, NAME, End, Stage
 
 # The thorough profile takes minutes.

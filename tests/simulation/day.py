@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from types import MappingProxyType
 
 from standin.cluster import TRACE, Target
 from standin.plugins import Refused
@@ -18,16 +19,19 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
-from gitops_connect.report import change_document
+from simulation.account import at
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, Declared
+from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.pull_requests import PullRequests
 from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
+STREAMS = "avwxyz"
+_ACKNOWLEDGEMENTS = ("rewind", "skip", "tombstone", "reset")
 BROKEN = "java.lang.IllegalStateException: no database"
 SHOWN = 0.1
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
@@ -70,6 +74,9 @@ class Day:
         for name in of_strimzi:
             self.declared[name].is_strimzi = True
         self.declared["two"].resets = True
+        if not is_new:
+            for name in ("two", "three"):  # too many for memory
+                self.world.cluster.stored[ConnectorName(name)] = at(dict.fromkeys(STREAMS, 20))
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting
@@ -172,9 +179,16 @@ class Day:
             self._changes += 1
             path = f"changes/c{self._changes:03}.yaml"
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
-        entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
+        removed = 0.2 if operation == "alter" else 0.0
+        streams = self.random.sample(STREAMS, self.random.choice((1, 2, 4, 6)))
+        numbers = [None if self.random.random() < removed else self.random.randrange(200) for _ in streams]
+        entries = [
+            {"partition": {"s": s}, "offset": None if n is None else {"n": n}}
+            for s, n in zip(streams, numbers, strict=True)
+        ]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
-        acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
+        few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
+        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.8 else few)}]"
         return path, (
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {path[8:12]}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
@@ -190,12 +204,19 @@ class Day:
         read = DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
         with suppress(UndoImpossible):
             undo = Undo(world.runtime, [LOCAL], lambda: read, note=world.note, say=world.note)
-            made, _ = undo.write(applied[-1], UndoTarget(None, force=False))
-            assert made.offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
-            self._declare_change(made.name, name, change_document.render(made))
+            self._changes += 1
+            path = world.directory / f"u{self._changes:03}.yaml"
+            made, _ = undo.write(applied[-1], UndoTarget(path, force=True))
+            manifest = path.with_suffix(".jsonl")
+            offsets = patch_of(manifest.read_bytes()) if made.manifest else made.offsets
+            assert offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
+            beside = {f"changes/{manifest.name}": manifest.read_text()} if made.manifest else {}
+            self._declare_change(made.name, name, path.read_text(), beside)
 
-    def _declare_change(self, change: OffsetChangeName, name: str, text: str) -> None:
-        self.world.repository.write(f"changes/{change}.yaml", text)
+    def _declare_change(
+        self, change: OffsetChangeName, name: str, text: str, beside: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        self.world.repository.commit({f"changes/{change}.yaml": text, **beside})
         self.world.promises.changes[change] = name
         self.world.promises.committed(self.world.repository.revision, self.declared)
 

@@ -28,6 +28,7 @@ FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
 _FEATURES = {
     "alter_offsets": Feature.OFFSET_CHANGE,
+    "alter_offsets_with": Feature.OFFSET_CHANGE,
     "reset_offsets": Feature.OFFSET_CHANGE,
     "restart": Feature.RESTART,
     "restart_part": Feature.RESTART,
@@ -159,8 +160,8 @@ class Promises:
     def _require_hold_respected(self, replica: Replica, verb: str, name: str, *, has_begun: bool) -> None:
         observed = replica.observed
         if name in self.suspended and self.suspended[name] < observed:
-            may_be = ("stop", "alter_offsets", "reset_offsets", "resume", "pause") if has_begun else ("resume", "pause")
-            assert verb in may_be, f"{verb} {name}, which is suspended"
+            finishes = ("stop", "alter_offsets", "alter_offsets_with", "reset_offsets") if has_begun else ()
+            assert verb in (*finishes, "resume", "pause"), f"{verb} {name}, which is suspended"
         if name in self.paused and self.paused[name] < observed and self._respects_pauses:
             assert verb not in ("resume", "restart", "restart_part"), f"{verb} {name}, which someone has paused"
 

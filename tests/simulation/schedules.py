@@ -67,8 +67,9 @@ class Beginnings:
     """The ledgers with which days begin."""
 
     def __init__(self, directory: Path) -> None:
-        self.new = LedgerTemplate.empty(directory)
-        with closing(World(Faults(Rates(), Random(0)), self.new.copy(), {"rollback_watch": Duration(1)})) as world:
+        self.directory, self.new = directory, LedgerTemplate.empty(directory)
+        faults, settings = Faults(Rates(), Random(0)), {"rollback_watch": Duration(1)}
+        with closing(World(faults, self.new.copy(), directory, settings)) as world:
             day = Day(world)
             day.begin(1, is_new=True)
             day.settle()
@@ -137,7 +138,7 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     """Live that day. Raises BadDay."""
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
-    with closing(World(faults, ledger, schedule.settings, schedule.forge)) as world:
+    with closing(World(faults, ledger, beginnings.directory, schedule.settings, schedule.forge)) as world:
         day = Day(world)
         try:
             day.begin(schedule.replicas, is_new=schedule.is_new, of_strimzi=schedule.of_strimzi)

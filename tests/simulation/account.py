@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText, merged, offset_text, partition_text
 
 MAX_SKIP = 50
 _ALL = (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
@@ -44,11 +44,19 @@ class Account:
         """What was begun, and the offsets before it as the ledger has saved them (an effect that changes nothing)."""
         self.effects: dict[OffsetChangeName, list[Effect]] = {}
         self.settled: set[OffsetChangeName] = set()
+        self._accepted: set[PartitionText] = set()
+        """What the cluster has accepted of the large offset change in progress."""
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
         self._in_progress = offset_change
         if offset_change.name not in self.begun:
             self.begun[offset_change.name] = (offset_change, Effect(before, before, self.standstill))
+            self._accepted = set()
+
+    def sent(self, name: OffsetChangeName, entries: int) -> None:
+        """Assert that the first entries of a large offset change were accepted, before that is recorded."""
+        left = {*[*self.begun[name][0].offsets][:entries]} - self._accepted
+        assert not left, f"{name} is recorded as sent in part, and these were not accepted: {left}"
 
     def forget(self, name: OffsetChangeName) -> None:
         """Treat the offset change as one that was never applied."""
@@ -87,7 +95,8 @@ class Account:
             case OffsetChangeKind.ALTER | OffsetChangeKind.SEED:
                 assert {one: current_offsets.get(one) for one in declared} == declared
             case OffsetChangeKind.REPLACE:
-                assert current_offsets == declared
+                left = merged(saved.before, declared) if offset_change.is_large else declared
+                assert current_offsets == left, f"{name} was applied, but {current_offsets} is not {left}"
             case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
                 assert current_offsets == {}
         self.settled.add(name)
@@ -97,7 +106,10 @@ class Account:
         assert offset_change is not None, "offsets were changed before the ledger knew of it"
         assert offset_change.name not in self.settled, f"{offset_change.name} was settled, and is sent again"
         effects = self.effects.setdefault(offset_change.name, [])
-        assert not effects or before != after, f"{offset_change.name} is in effect, and is sent again"
+        is_large, sent = offset_change.is_large, offset_change.offsets
+        self._accepted |= {one for one in sent if after.get(one) == sent[one]}
+        is_again = bool(effects) and before == after and not is_large  # a chunk is, if its answer was lost
+        assert not is_again, f"{offset_change.name} is in effect, and is sent again"
         if not effects or after != effects[0].before:  # otherwise the offsets are restored
             missing = _needed(offset_change, positions(before), positions(after)) - offset_change.acknowledged
             assert not missing, f"{offset_change.name} did {missing} unacknowledged: {before} became {after}"
