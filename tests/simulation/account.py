@@ -69,8 +69,22 @@ class Account:
         """Whether an offset change was begun and is not finished."""
         return not self.begun.keys() <= self.settled
 
-    def took_effect(self, name: OffsetChangeName) -> bool:
-        return bool(self.effects.get(name))
+    def is_complete(self, name: OffsetChangeName) -> bool:
+        """Whether all of it took effect."""
+        effects = self.effects.get(name)
+        return bool(effects) and effects[-1].after == self._expected(name)
+
+    def _expected(self, name: OffsetChangeName) -> Offsets:
+        """The offsets after it took effect."""
+        offset_change, saved = self.begun[name]
+        declared = offset_change.offsets
+        match offset_change.kind:
+            case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
+                return {}
+            case OffsetChangeKind.REPLACE if not offset_change.is_large:
+                return merged({}, declared)
+            case _:
+                return merged(saved.before, declared)
 
     def failed(self, offset_change: OffsetChange) -> None:
         """Assert that a failed offset change has no effect: nothing was sent, or the offsets were restored."""
@@ -90,15 +104,11 @@ class Account:
         assert is_exact or (offset_change.kind is OffsetChangeKind.CLEAR and was_started), (
             f"{name}: {saved}, but {effects}"
         )
-        declared = offset_change.offsets
-        match offset_change.kind:
-            case OffsetChangeKind.ALTER | OffsetChangeKind.SEED:
-                assert {one: current_offsets.get(one) for one in declared} == declared
-            case OffsetChangeKind.REPLACE:
-                left = merged(saved.before, declared) if offset_change.is_large else declared
-                assert current_offsets == left, f"{name} was applied, but {current_offsets} is not {left}"
-            case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
-                assert current_offsets == {}
+        expected, seen = self._expected(name), current_offsets
+        if offset_change.kind in (OffsetChangeKind.ALTER, OffsetChangeKind.SEED):
+            expected = {one: expected.get(one) for one in offset_change.offsets}
+            seen = {one: seen.get(one) for one in offset_change.offsets}
+        assert seen == expected, f"{name} was applied, but {seen} is not {expected}"
         self.settled.add(name)
 
     def changed(self, before: Offsets, after: Offsets) -> None:
@@ -110,9 +120,9 @@ class Account:
         self._accepted |= {one for one in sent if after.get(one) == sent[one]}
         is_again = bool(effects) and before == after and not is_large  # a chunk is, if its answer was lost
         assert not is_again, f"{offset_change.name} is in effect, and is sent again"
-        if not effects or after != effects[0].before:  # otherwise the offsets are restored
-            missing = _needed(offset_change, positions(before), positions(after)) - offset_change.acknowledged
-            assert not missing, f"{offset_change.name} did {missing} unacknowledged: {before} became {after}"
+        earlier = effects[0].before if effects else before
+        missing = _needed(offset_change, positions(earlier), positions(after)) - offset_change.acknowledged
+        assert not missing or earlier == after, f"{offset_change.name} did {missing}: {earlier} became {after}"
         effects.append(Effect(before, after, self.standstill))
 
 

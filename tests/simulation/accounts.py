@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
+from standin.cluster import Target
 from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.ledger.database import Database
@@ -15,7 +16,7 @@ from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeState
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets, merged
 from simulation.account import Account
 from simulation.large_changes import patch_of
@@ -40,7 +41,8 @@ class Accounts:
 
         def count_standstills(name: str) -> None:
             found = cluster.rules.connectors.get(name)
-            if found is not None and found.reported is not None and found.reported.state != "STOPPED":
+            # A stopped connector is restarted for a new config, or by a rebalance: it reads nothing then.
+            if found is not None and found.target is not Target.STOPPED and found.reported is not None:
                 self.of(ConnectorName(name)).standstill += 1
             changed(name)
 
@@ -104,6 +106,12 @@ class AccountedStore(OffsetChangeStore):
     ) -> None:
         super().fail(cluster, offset_change, message, final=final, at=at)
         self._accounts.failed(offset_change)
+
+    def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
+        super().mark(cluster, *records)
+        for record in records:
+            if record.state is OffsetChangeState.SETTLED:
+                self._accounts.of(record.connector).settled.add(record.name)
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         was = self.records(cluster)[name].state

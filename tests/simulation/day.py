@@ -7,22 +7,23 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
-from types import MappingProxyType
 
 from standin.cluster import TRACE, Target
 from standin.plugins import Refused
 
 from gitops_connect.declare import Caches, declare
-from gitops_connect.errors import UndoImpossible
-from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.errors import LedgerBusy, UndoImpossible
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
+from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from simulation.account import at
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, Declared
+from simulation.forge import Files
 from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
@@ -91,9 +92,7 @@ class Day:
 
     def _write(self, *names: str) -> None:
         documents = {name: self.declared[name] for name in names}
-        self.world.repository.commit(
-            {f"{name}.yaml": one.text(name) if one.is_there else None for name, one in documents.items()}
-        )
+        self.world.repository.commit({f"{name}.yaml": one.document(name) for name, one in documents.items()})
         self.world.promises.committed(self.world.repository.revision, self.declared)
 
     def event(self, happening: Happening) -> None:
@@ -151,7 +150,10 @@ class Day:
         self._write(name)
 
     def _remove_or_restore(self, name: str) -> None:
-        self.declared[name].is_there = not self.declared[name].is_there
+        """The document of a removed connector is removed, or says so."""
+        one = self.declared[name]
+        one.is_there, one.says_absent = not one.is_there, self.random.random() < 0.3
+        one.resets ^= one.is_there and self.random.random() < 0.3
         self._write(name)
 
     def _break_document(self, name: str) -> None:
@@ -170,8 +172,24 @@ class Day:
         self._write(name)
 
     def _offset_change(self, name: str) -> None:
-        path, text = self.offset_change(name)
-        self._declare_change(OffsetChangeName(path[8:12]), name, text)
+        """One commit declares an offset change, or two."""
+        self._declare_changes(name, dict(self.offset_change(name) for _ in range(self.random.choice((1, 1, 2)))))
+
+    def _edit_change(self, name: str) -> None:
+        """Someone edits a document of an offset change, renames the change, or withdraws it."""
+        known = [path for path in self.world.repository.files if path.startswith("changes/c")]
+        if not known:
+            return
+        path, how = self.random.choice(known), self.random.choice(("edit", "rename", "withdraw"))
+        self.world.note(f"{how} {path}")
+        if how == "edit":
+            self._declare_changes(name, dict([self.offset_change(name, path)]))
+            return
+        text, connector = self.world.repository.files[path], self.world.promises.changes.pop(_change_name(path), name)
+        self._changes += 1
+        renamed = f"changes/c{self._changes:03}.yaml"
+        after = {renamed: text.replace(_change_name(path), _change_name(renamed))} if how == "rename" else {}
+        self._declare_changes(connector, {path: None, **after})
 
     def offset_change(self, name: str, path: str = "") -> tuple[str, str]:
         """The path of a new document, or of one that is edited, and its text."""
@@ -190,7 +208,7 @@ class Day:
         few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
         acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.8 else few)}]"
         return path, (
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {path[8:12]}}}\nspec:\n"
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
 
@@ -211,14 +229,23 @@ class Day:
             offsets = patch_of(manifest.read_bytes()) if made.manifest else made.offsets
             assert offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
             beside = {f"changes/{manifest.name}": manifest.read_text()} if made.manifest else {}
-            self._declare_change(made.name, name, path.read_text(), beside)
+            self._declare_changes(name, {f"changes/{made.name}.yaml": path.read_text(), **beside})
 
-    def _declare_change(
-        self, change: OffsetChangeName, name: str, text: str, beside: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
-        self.world.repository.commit({f"changes/{change}.yaml": text, **beside})
-        self.world.promises.changes[change] = name
+    def _declare_changes(self, name: str, files: Files) -> None:
+        self.world.repository.commit(files)
+        names = [_change_name(path) for path, text in files.items() if text is not None and path.endswith(".yaml")]
+        self.world.promises.changes |= dict.fromkeys(names, name)
         self.world.promises.committed(self.world.repository.revision, self.declared)
+
+    def _resolve(self, _: str) -> None:
+        """An administrator tells the ledger which offset changes of unknown outcome were applied."""
+        world = self.world
+        candidates = find_candidates(world.runtime, LOCAL, None, Revision(""))
+        for one in [one for one in candidates if one.is_waiting]:
+            is_applied = world.accounts.of(one.record.connector).is_complete(one.record.name)
+            world.note(f"someone marks {one.record.name} as {'applied' if is_applied else 'not applied'}")
+            with suppress(LedgerBusy):
+                resolve(world.runtime, LOCAL, [one], applied=is_applied)
 
     # What people do by hand.
 
@@ -369,6 +396,10 @@ class Day:
         ]
 
 
+def _change_name(path: str) -> OffsetChangeName:
+    return OffsetChangeName(path.removeprefix("changes/").removesuffix(".yaml"))
+
+
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "config": Day._config,
     "bad config": Day._bad_config,
@@ -380,7 +411,9 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "restart": Day._restart,
     "annotation": Day._annotation,
     "offset change": Day._offset_change,
+    "edited change": Day._edit_change,
     "undo": Day._undo,
+    "resolution": Day._resolve,
     "by hand": Day._by_hand,
     "pause by hand": Day._pause_by_hand,
     "suspension": Day._suspend_or_resume,

@@ -23,8 +23,8 @@ from gitops_connect.plan.offset_review import effect_of, find_difference
 
 HELD = 3
 """More offsets are too many for memory, here."""
-_BYTES = 90
-"""Of a chunk, and of a piece in the ledger: one or two entries."""
+_ENTRY = 50
+"""Bytes, at most."""
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def without_spark() -> Iterator[None]:
     with ExitStack() as patches:
         patches.enter_context(patch.object(SparkChecks, "check", _check))
         patches.enter_context(patch.object(PatchReader, "read", _small_chunk))
-        patches.enter_context(patch.object(BlockCounts.cut, "__defaults__", (_BYTES,)))
+        patches.enter_context(patch.object(BlockCounts.cut, "__defaults__", (2 * _ENTRY,)))
         yield
 
 
@@ -49,7 +49,7 @@ _read = PatchReader.read
 
 
 def _small_chunk(reader: PatchReader, start: int, _: int) -> Chunk:
-    return _read(reader, start, _BYTES)
+    return _read(reader, start, _ENTRY)
 
 
 def _check(

@@ -102,7 +102,7 @@ class ReviewedChanges:
         path, text = f"{offset_change.connector}.yaml", None
         if offset_change.kind is not OffsetChangeKind.CLEAR:
             path = f"changes/{offset_change.name}.yaml"
-            text = self._forge.repository.files.get(path)
+            text = self._forge.repository.at(offset_change.revision).get(path)
         if before and not self._is_harmless(offset_change):
             self._require((path, text), f"{offset_change.name} begins")
 
@@ -117,7 +117,9 @@ class ReviewedChanges:
     def sends(self, verb: str, name: str, *arguments: Any) -> None:
         """A request with an effect is sent."""
         if verb == "delete":
-            self._require((f"{name}.yaml", None), f"{name} is deleted")
+            path = f"{name}.yaml"
+            if not any(one == path and "state: absent" in (text or "state: absent") for one, text in self._reviewed()):
+                self._fail(f"{name} is deleted, and nobody has reviewed it")
         elif verb in ("create", "configure") and self._settings.review is ReviewMode.MANUAL:
             version = name, arguments[0]["version"]
             path, declared = f"{name}.yaml", f'"version": "{version[1]}"'
@@ -186,7 +188,7 @@ class PullRequests:
             case "secret":
                 self._secrets += 1
                 one.version, one.secret = one.version + 1, self._secrets
-        return {name: one}, {f"{name}.yaml": one.text(name) if one.is_there else None}
+        return {name: one}, {f"{name}.yaml": one.document(name)}
 
     def propose(self, name: str) -> None:
         self._open(name, self.day.random.choice(WRITERS), hostile=0.1)

@@ -24,9 +24,7 @@ class Repository:
     )
     commits: int = 0
     last_good: Checkout | None = None
-
-    def write(self, path: str, text: str | None) -> None:
-        self.commit({path: text})
+    _history: dict[Revision, Mapping[str, str]] = field(default_factory=dict)
 
     def commit(self, changed: Mapping[str, str | None]) -> None:
         """Change these files in one commit; None removes a file."""
@@ -35,6 +33,11 @@ class Repository:
         for path, text in changed.items():
             if text is None:
                 self.files.pop(path, None)
+        self._history[self.revision] = {**self.files}
+
+    def at(self, revision: Revision) -> Mapping[str, str]:
+        """The files at an earlier commit."""
+        return self._history[revision]
 
     @property
     def revision(self) -> Revision:
@@ -42,7 +45,7 @@ class Repository:
 
     def fetch(self) -> Checkout:
         entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))
-        return Checkout(self.revision, entries, Diagnostics(), self)
+        return Checkout(self.revision, entries, Diagnostics(), Repository({**self.files}))
 
     def read(self, entries: Sequence[Entry], at_most: int | None) -> Iterator[bytes]:
         return (self.files[entry.path].encode()[:at_most] for entry in entries)

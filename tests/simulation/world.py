@@ -59,7 +59,7 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
-from simulation.faults import ERRORS, UNSEEN, Faults, Point
+from simulation.faults import ERRORS, HALF, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
     MergeSource,
@@ -97,6 +97,12 @@ EFFECTS = frozenset(
         "reset_active_topics",
     )
 )
+_HALVES: Mapping[str, Callable[[Any], Any]] = {
+    "alter_offsets": lambda patch: dict([*patch.items()][: -(-len(patch) // 2)]),
+    "alter_offsets_with": lambda body: body.partition(b"},{")[0].removesuffix(b"}]}") + b"}]}",
+    "reset_offsets": lambda _: (),
+}
+"""What a worker carries out of such a request before it fails: a part of the offsets, or all."""
 READS = frozenset(("info", "connectors", "offsets", "save_offsets", "active_topics", "absent"))
 """Requests that may be answered with an error."""
 
@@ -225,7 +231,9 @@ class SimulatedClient:
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
         world.before_effect(verb, *arguments)
         fault, answer = world.fault(Point.REQUEST), None
-        if fault in ("", UNSEEN):
+        if fault == HALF and verb in _HALVES:
+            arguments = (arguments[0], *map(_HALVES[verb], arguments[1:]))
+        if fault in ("", UNSEEN) or (fault == HALF and verb in _HALVES):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
         if fault:
@@ -340,6 +348,8 @@ class World:
     directory: Path
     """Of large offset changes."""
     cluster_settings: Mapping[str, Any]
+    version: str = "4.3.1"
+    """Of the workers."""
     forge_settings: ForgeSettings | None = None
     """None: without pull requests."""
     history: list[str] = field(default_factory=list)
@@ -400,6 +410,7 @@ class World:
 
     def _cluster(self) -> MemoryCluster:
         cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        cluster.rules.version = self.version
         cluster.rules.transit = 0.3
         cluster.rules.group = Group(cluster.rules, "worker-1:8083", "worker-2:8083")
         cluster.rules.group.max_delay = 20
