@@ -69,6 +69,12 @@ class Account:
         """Whether an offset change was begun and is not finished."""
         return not self.begun.keys() <= self.settled
 
+    @property
+    def must_settle(self) -> bool:
+        """Whether an offset change was begun and is not finished, and nobody has started the connector since."""
+        begun = (saved for name, (_, saved) in self.begun.items() if name not in self.settled)
+        return any(saved.standstill == self.standstill for saved in begun)
+
     def is_complete(self, name: OffsetChangeName) -> bool:
         """Whether all of it took effect."""
         effects = self.effects.get(name)

@@ -110,9 +110,11 @@ class Promises:
         assert lease.number == newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
         plan = replica.view.plan
         assert plan is not None, f"{verb} without a plan"
-        declared, has_begun = self._declared(plan.revision)[name], self.world.accounts.of(name).is_open
+        declared, account = self._declared(plan.revision)[name], self.world.accounts.of(name)
         if verb in ("create", "resume"):
-            assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
+            assert not (verb == "resume" and account.must_settle), (
+                f"{name} is resumed before its offset change is settled"
+            )
             assert declared.is_there, f"{verb} {name}, which is not declared"
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
         assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
@@ -120,7 +122,7 @@ class Promises:
             assert not declared.is_there, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
             self._require_config(name, declared, rest[0])
-        self._require_hold_respected(replica, verb, name, has_begun=has_begun)
+        self._require_hold_respected(replica, verb, name, has_begun=account.is_open)
 
     def took_effect(self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any]) -> None:
         """The cluster has accepted a request."""
