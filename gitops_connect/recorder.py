@@ -14,6 +14,7 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import (
@@ -136,8 +137,12 @@ class LedgerRecords:
         self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
-        planned: set[ConnectorName] = {connector.name for connector in self._plan.connectors if connector.steps}
-        untouchable = planned | self._situation.invalid | self._situation.observed.unknown
+        differing = {
+            one.name
+            for one in self._plan.connectors
+            if one.steps or any(hold.kind is HoldKind.OFFSET_CHANGE for hold in one.holds)
+        }
+        untouchable = differing | self._situation.invalid | self._situation.observed.unknown
         there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)

@@ -170,6 +170,19 @@ def test_a_connector_of_which_only_an_offset_change_is_finished_is_not_recorded_
     assert ledger.revisions(CLUSTER).applied == applied
 
 
+def test_a_created_connector_that_waits_for_an_offset_change_is_not_recorded_as_in_sync(ledger: WatchedLedger) -> None:
+    """It is still stopped. If it were recorded, someone seemed to have stopped it by hand, and it stayed stopped."""
+    ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
+    offsets = OffsetSituation(current={ORDERS: current_offsets(a=20)})
+    waiting = situation(
+        [wanted("orders")], [seen("orders", "STOPPED")], offsets=offsets, changes=[change("back", "orders")]
+    )
+    waiting = replace(waiting, ownership=ledger.ownership(CLUSTER))
+    assert not plan(waiting).steps
+    carry_out(ledger, waiting)
+    assert ledger.ownership(CLUSTER)[ORDERS].desired is None
+
+
 def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: WatchedLedger) -> None:
     """A connector that does not exist does not become managed by it."""
     gone = situation([wanted("orders", "absent", reset_topics="1")])

@@ -1,28 +1,33 @@
-"""Follows each offset change of each connector through the ledger and the cluster (`histories/account.py`)."""
+"""Follows each offset change of each connector through the ledger and the cluster (`account.py`)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Self
 
-from histories.account import Account
+from standin.cluster import Target
 from support.cluster.memory_cluster import MemoryCluster
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
-from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeState
-from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.offsets import Offsets, merged
+from simulation.account import Account
+from simulation.large_changes import patch_of
 
 
 class Accounts:
     def __init__(self) -> None:
         self._of = defaultdict[ConnectorName, Account](Account)
         self._connectors: dict[OffsetChangeName, ConnectorName] = {}
+        self.saved: dict[Digest, Offsets] = {}
+        """What was read of connectors with many offsets."""
         self.on_begin: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
 
     def of(self, name: ConnectorName) -> Account:
@@ -36,7 +41,8 @@ class Accounts:
 
         def count_standstills(name: str) -> None:
             found = cluster.rules.connectors.get(name)
-            if found is not None and found.reported is not None and found.reported.state != "STOPPED":
+            # A stopped connector is restarted for a new config, or by a rebalance: it reads nothing then.
+            if found is not None and found.target is not Target.STOPPED and found.reported is not None:
                 self.of(ConnectorName(name)).standstill += 1
             changed(name)
 
@@ -48,8 +54,11 @@ class Accounts:
         self._connectors[offset_change.name] = offset_change.connector
         self._of[offset_change.connector].began(offset_change, before)
 
-    def settle(self, name: OffsetChangeName, after: Offsets) -> None:
-        self._of[self._connectors[name]].settle(name, after)
+    def sent(self, name: OffsetChangeName, entries: int) -> None:
+        self._of[self._connectors[name]].sent(name, entries)
+
+    def settle(self, name: OffsetChangeName, after: Offsets | Digest) -> None:
+        self._of[self._connectors[name]].settle(name, self.saved[after] if isinstance(after, str) else after)
 
     def failed(self, offset_change: OffsetChange) -> None:
         self._of[offset_change.connector].failed(offset_change)
@@ -70,7 +79,25 @@ class AccountedStore(OffsetChangeStore):
         super().begin(cluster, offset_change, before, at)
         self._accounts.began(offset_change, before)
 
-    def settle(self, cluster: ClusterName, name: OffsetChangeName, after: Offsets, warning: str, at: datetime) -> None:
+    def begin_large(
+        self,
+        cluster: ClusterName,
+        offset_change: OffsetChange,
+        before: Iterable[bytes],
+        declared: Iterable[bytes],
+        at: datetime,
+    ) -> None:
+        was, sent = b"".join(before), b"".join(declared)
+        super().begin_large(cluster, offset_change, [was], [sent], at)
+        self._accounts.began(replace(offset_change, offsets=patch_of(sent)), merged({}, patch_of(was)))
+
+    def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
+        self._accounts.sent(name, entries)
+        super().sent(cluster, name, entries)
+
+    def settle(
+        self, cluster: ClusterName, name: OffsetChangeName, after: Offsets | Digest, warning: str, at: datetime
+    ) -> None:
         super().settle(cluster, name, after, warning, at)
         self._accounts.settle(name, after)
 
@@ -79,6 +106,12 @@ class AccountedStore(OffsetChangeStore):
     ) -> None:
         super().fail(cluster, offset_change, message, final=final, at=at)
         self._accounts.failed(offset_change)
+
+    def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
+        super().mark(cluster, *records)
+        for record in records:
+            if record.state is OffsetChangeState.SETTLED:
+                self._accounts.of(record.connector).settled.add(record.name)
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         was = self.records(cluster)[name].state

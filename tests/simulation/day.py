@@ -12,22 +12,27 @@ from standin.cluster import TRACE, Target
 from standin.plugins import Refused
 
 from gitops_connect.declare import Caches, declare
-from gitops_connect.errors import UndoImpossible
-from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.errors import LedgerBusy, UndoImpossible
+from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
+from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
-from gitops_connect.report import change_document
+from simulation.account import at
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, Declared
+from simulation.forge import Files
+from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.pull_requests import PullRequests
 from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
+STREAMS = "avwxyz"
+_ACKNOWLEDGEMENTS = ("rewind", "skip", "tombstone", "reset")
 BROKEN = "java.lang.IllegalStateException: no database"
 SHOWN = 0.1
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
@@ -70,6 +75,9 @@ class Day:
         for name in of_strimzi:
             self.declared[name].is_strimzi = True
         self.declared["two"].resets = True
+        if not is_new:
+            for name in ("two", "three"):  # too many for memory
+                self.world.cluster.stored[ConnectorName(name)] = at(dict.fromkeys(STREAMS, 20))
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting
@@ -84,9 +92,7 @@ class Day:
 
     def _write(self, *names: str) -> None:
         documents = {name: self.declared[name] for name in names}
-        self.world.repository.commit(
-            {f"{name}.yaml": one.text(name) if one.is_there else None for name, one in documents.items()}
-        )
+        self.world.repository.commit({f"{name}.yaml": one.document(name) for name, one in documents.items()})
         self.world.promises.committed(self.world.repository.revision, self.declared)
 
     def event(self, happening: Happening) -> None:
@@ -144,7 +150,10 @@ class Day:
         self._write(name)
 
     def _remove_or_restore(self, name: str) -> None:
-        self.declared[name].is_there = not self.declared[name].is_there
+        """The document of a removed connector is removed, or says so."""
+        one = self.declared[name]
+        one.is_there, one.says_absent = not one.is_there, self.random.random() < 0.3
+        one.resets ^= one.is_there and self.random.random() < 0.3
         self._write(name)
 
     def _break_document(self, name: str) -> None:
@@ -163,8 +172,24 @@ class Day:
         self._write(name)
 
     def _offset_change(self, name: str) -> None:
-        path, text = self.offset_change(name)
-        self._declare_change(OffsetChangeName(path[8:12]), name, text)
+        """One commit declares an offset change, or two."""
+        self._declare_changes(name, dict(self.offset_change(name) for _ in range(self.random.choice((1, 1, 2)))))
+
+    def _edit_change(self, name: str) -> None:
+        """Someone edits a document of an offset change, renames the change, or withdraws it."""
+        known = [path for path in self.world.repository.files if path.startswith("changes/c")]
+        if not known:
+            return
+        path, how = self.random.choice(known), self.random.choice(("edit", "rename", "withdraw"))
+        self.world.note(f"{how} {path}")
+        if how == "edit":
+            self._declare_changes(name, dict([self.offset_change(name, path)]))
+            return
+        text, connector = self.world.repository.files[path], self.world.promises.changes.pop(_change_name(path), name)
+        self._changes += 1
+        renamed = f"changes/c{self._changes:03}.yaml"
+        after = {renamed: text.replace(_change_name(path), _change_name(renamed))} if how == "rename" else {}
+        self._declare_changes(connector, {path: None, **after})
 
     def offset_change(self, name: str, path: str = "") -> tuple[str, str]:
         """The path of a new document, or of one that is edited, and its text."""
@@ -172,11 +197,18 @@ class Day:
             self._changes += 1
             path = f"changes/c{self._changes:03}.yaml"
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
-        entries = [{"partition": {"s": "a"}, "offset": {"n": self.random.randrange(200)}}]
+        removed = 0.2 if operation == "alter" else 0.0
+        streams = self.random.sample(STREAMS, self.random.choice((1, 2, 4, 6)))
+        numbers = [None if self.random.random() < removed else self.random.randrange(200) for _ in streams]
+        entries = [
+            {"partition": {"s": s}, "offset": None if n is None else {"n": n}}
+            for s, n in zip(streams, numbers, strict=True)
+        ]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
-        acknowledge = "[rewind, skip, tombstone, reset]" if self.random.random() < 0.8 else "[]"
+        few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
+        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.8 else few)}]"
         return path, (
-            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {path[8:12]}}}\nspec:\n"
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
 
@@ -190,14 +222,30 @@ class Day:
         read = DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
         with suppress(UndoImpossible):
             undo = Undo(world.runtime, [LOCAL], lambda: read, note=world.note, say=world.note)
-            made, _ = undo.write(applied[-1], UndoTarget(None, force=False))
-            assert made.offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
-            self._declare_change(made.name, name, change_document.render(made))
+            self._changes += 1
+            path = world.directory / f"u{self._changes:03}.yaml"
+            made, _ = undo.write(applied[-1], UndoTarget(path, force=True))
+            manifest = path.with_suffix(".jsonl")
+            offsets = patch_of(manifest.read_bytes()) if made.manifest else made.offsets
+            assert offsets == account.begun[applied[-1]][1].before, f"{made.name} does not restore the offsets"
+            beside = {f"changes/{manifest.name}": manifest.read_text()} if made.manifest else {}
+            self._declare_changes(name, {f"changes/{made.name}.yaml": path.read_text(), **beside})
 
-    def _declare_change(self, change: OffsetChangeName, name: str, text: str) -> None:
-        self.world.repository.write(f"changes/{change}.yaml", text)
-        self.world.promises.changes[change] = name
+    def _declare_changes(self, name: str, files: Files) -> None:
+        self.world.repository.commit(files)
+        names = [_change_name(path) for path, text in files.items() if text is not None and path.endswith(".yaml")]
+        self.world.promises.changes |= dict.fromkeys(names, name)
         self.world.promises.committed(self.world.repository.revision, self.declared)
+
+    def _resolve(self, _: str) -> None:
+        """An administrator tells the ledger which offset changes of unknown outcome were applied."""
+        world = self.world
+        candidates = find_candidates(world.runtime, LOCAL, None, Revision(""))
+        for one in [one for one in candidates if one.is_waiting]:
+            is_applied = world.accounts.of(one.record.connector).is_complete(one.record.name)
+            world.note(f"someone marks {one.record.name} as {'applied' if is_applied else 'not applied'}")
+            with suppress(LedgerBusy):
+                resolve(world.runtime, LOCAL, [one], applied=is_applied)
 
     # What people do by hand.
 
@@ -355,6 +403,10 @@ class Day:
         ]
 
 
+def _change_name(path: str) -> OffsetChangeName:
+    return OffsetChangeName(path.removeprefix("changes/").removesuffix(".yaml"))
+
+
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "config": Day._config,
     "bad config": Day._bad_config,
@@ -366,7 +418,9 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "restart": Day._restart,
     "annotation": Day._annotation,
     "offset change": Day._offset_change,
+    "edited change": Day._edit_change,
     "undo": Day._undo,
+    "resolution": Day._resolve,
     "by hand": Day._by_hand,
     "pause by hand": Day._pause_by_hand,
     "suspension": Day._suspend_or_resume,

@@ -11,6 +11,12 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 
 CLASS = "org.example.Numbers"
+_SEED = "  initialOffsets: {offsets: [{partition: {s: a}, offset: {n: 7}}, {partition: {s: x}, offset: {n: 8}}]}"
+_ABSENT = f"""apiVersion: gitops-connect/v1
+kind: Connector
+metadata: {{{{name: {{}}}}}}
+spec: {{{{class: {CLASS}, state: absent}}}}
+"""
 
 
 @dataclass
@@ -29,7 +35,9 @@ class Declared:
     broken: str = ""
     """What it contains instead of a specification: a syntax error, or something that the schema does not allow."""
     resets: bool = False
-    """Whether the offsets are reset when the connector is deleted."""
+    """Whether the offsets are reset when the connector is deleted, and set when it is created."""
+    says_absent: bool = False
+    """Whether the document says that there is no connector, and is not removed."""
     is_strimzi: bool = False
     """Whether the document is a KafkaConnector of Strimzi."""
 
@@ -37,6 +45,12 @@ class Declared:
     def config(self) -> dict[str, str]:
         config = {"connector.class": CLASS, "version": str(self.version), "tasks.max": "1"}
         return config | ({"start": "fail"} if self.fails else {})
+
+    def document(self, name: str) -> str | None:
+        """None if there is none."""
+        if self.is_there:
+            return self.text(name)
+        return _ABSENT.format(name) if self.says_absent else None
 
     def text(self, name: str) -> str:
         if self.broken:
@@ -49,7 +63,7 @@ class Declared:
         annotations = f', annotations: {{{key}: "{self.annotation}"}}' if self.annotation else ""
         lines += [f"metadata: {{name: {name}{labels}{annotations}}}", "spec:", f"  class: {CLASS}", "  tasksMax: 1"]
         lines += [f"  restart: {{id: r{self.restart}}}"] if self.restart and not self.is_strimzi else []
-        lines += ["  onDelete: {offsets: reset}"] if self.resets and not self.is_strimzi else []
+        lines += ["  onDelete: {offsets: reset}", _SEED] if self.resets and not self.is_strimzi else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
         lines += [f"  secrets: {{password: {{env: SECRET_{self.secret}}}}}"] if self.secret else []

@@ -12,6 +12,7 @@ from gitops_connect.errors import (
     ConnectUnavailable,
     GitopsConnectError,
     LedgerUnusable,
+    OffsetsNotChanged,
     OutcomeUnknown,
     RebalanceInProgress,
     Rejected,
@@ -33,6 +34,7 @@ class Point(Enum):
         "is answered 409",
         "is answered 400",
         "is answered 500",
+        "takes half of its effect, and is answered 500",
     )
     """A request with an effect."""
     FORGE = (
@@ -47,6 +49,8 @@ class Point(Enum):
 
 
 UNSEEN = "takes effect, but is not answered"
+HALF = "takes half of its effect, and is answered 500"
+"""Of a change of offsets. Others take none."""
 ERRORS: Mapping[str, GitopsConnectError] = {
     "finds a full disk": LedgerUnusable("the disk of the ledger is full"),
     UNSEEN: OutcomeUnknown("no answer"),
@@ -55,6 +59,7 @@ ERRORS: Mapping[str, GitopsConnectError] = {
     "is answered 409": RebalanceInProgress("rebalancing"),
     "is answered 400": Rejected("the worker rejects it"),
     "is answered 500": ConnectRefused("the worker has a bug"),
+    HALF: OffsetsNotChanged("the worker has failed"),
 }
 
 
@@ -78,7 +83,7 @@ class Rates:
             return self.disk
         if point is Point.FORGE:
             return self.forge / 6
-        return self.request / 6 if point is Point.REQUEST else self.read / 3
+        return self.request / 7 if point is Point.REQUEST else self.read / 3
 
 
 class Faults:

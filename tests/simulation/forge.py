@@ -9,7 +9,6 @@ from functools import partial
 from threading import Event
 from typing import Any
 
-from histories.stage import Repository
 from support.forge.memory_forge import PULL_REQUEST, MemoryForge
 
 from gitops_connect.errors import ForgeNotFound, ForgeUnavailable, GitopsConnectError, SourceRefused, SourceUnavailable
@@ -19,6 +18,7 @@ from gitops_connect.model.pull_requests import Comment, CommitStatus, PullReques
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.source.merge_result import MergeConflict
 from simulation.faults import UNSEEN, Point
+from simulation.repository import Repository
 from simulation.timeline import Timeline
 
 OURS = "gitops"

@@ -28,6 +28,7 @@ FOREIGN = ConnectorName("foreign")
 """A connector that no document declares and that gitops-connect never managed."""
 _FEATURES = {
     "alter_offsets": Feature.OFFSET_CHANGE,
+    "alter_offsets_with": Feature.OFFSET_CHANGE,
     "reset_offsets": Feature.OFFSET_CHANGE,
     "restart": Feature.RESTART,
     "restart_part": Feature.RESTART,
@@ -109,9 +110,11 @@ class Promises:
         assert lease.number == newest, f"{replica.life.name} acts with lease {lease.number} after lease {newest}"
         plan = replica.view.plan
         assert plan is not None, f"{verb} without a plan"
-        declared, has_begun = self._declared(plan.revision)[name], self.world.accounts.of(name).is_open
+        declared, account = self._declared(plan.revision)[name], self.world.accounts.of(name)
         if verb in ("create", "resume"):
-            assert not (verb == "resume" and has_begun), f"{name} is resumed before its offset change is settled"
+            assert not (verb == "resume" and account.must_settle), (
+                f"{name} is resumed before its offset change is settled"
+            )
             assert declared.is_there, f"{verb} {name}, which is not declared"
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
         assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
@@ -119,7 +122,7 @@ class Promises:
             assert not declared.is_there, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
             self._require_config(name, declared, rest[0])
-        self._require_hold_respected(replica, verb, name, has_begun=has_begun)
+        self._require_hold_respected(replica, verb, name, has_begun=account.is_open)
 
     def took_effect(self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any]) -> None:
         """The cluster has accepted a request."""
@@ -159,8 +162,8 @@ class Promises:
     def _require_hold_respected(self, replica: Replica, verb: str, name: str, *, has_begun: bool) -> None:
         observed = replica.observed
         if name in self.suspended and self.suspended[name] < observed:
-            may_be = ("stop", "alter_offsets", "reset_offsets", "resume", "pause") if has_begun else ("resume", "pause")
-            assert verb in may_be, f"{verb} {name}, which is suspended"
+            finishes = ("stop", "alter_offsets", "alter_offsets_with", "reset_offsets") if has_begun else ()
+            assert verb in (*finishes, "resume", "pause"), f"{verb} {name}, which is suspended"
         if name in self.paused and self.paused[name] < observed and self._respects_pauses:
             assert verb not in ("resume", "restart", "restart_part"), f"{verb} {name}, which someone has paused"
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gitops_connect.daemon.state import Snapshot
+from gitops_connect.model.differences import Direction
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.pull_requests import CommitState
@@ -101,21 +102,24 @@ class ReviewedChanges:
         path, text = f"{offset_change.connector}.yaml", None
         if offset_change.kind is not OffsetChangeKind.CLEAR:
             path = f"changes/{offset_change.name}.yaml"
-            text = self._forge.repository.files.get(path)
-        if before and not self._had_no_effect(offset_change):
+            text = self._forge.repository.at(offset_change.revision).get(path)
+        if before and not self._is_harmless(offset_change):
             self._require((path, text), f"{offset_change.name} begins")
 
-    def _had_no_effect(self, offset_change: OffsetChange) -> bool:
-        """Whether it would have changed nothing when it was planned. Then, no review is required."""
+    def _is_harmless(self, offset_change: OffsetChange) -> bool:
+        """Whether it needed no review when it was planned: it changed nothing, or only added partitions."""
         plans = (replica.view.plan for replica in self._world.living)
         planned = (one for plan in plans if plan is not None for one in plan.offset_changes)
         found = (one.difference for one in planned if one.name == offset_change.name)
-        return any(one is not None and one.changes_nothing for one in found)
+        only = {Direction.NEW, Direction.SAME} if self._settings.review is ReviewMode.REVIEWED else {Direction.SAME}
+        return any(one is not None and {*+Counter(one.counts)} <= only for one in found)
 
     def sends(self, verb: str, name: str, *arguments: Any) -> None:
         """A request with an effect is sent."""
         if verb == "delete":
-            self._require((f"{name}.yaml", None), f"{name} is deleted")
+            path = f"{name}.yaml"
+            if not any(one == path and "state: absent" in (text or "state: absent") for one, text in self._reviewed()):
+                self._fail(f"{name} is deleted, and nobody has reviewed it")
         elif verb in ("create", "configure") and self._settings.review is ReviewMode.MANUAL:
             version = name, arguments[0]["version"]
             path, declared = f"{name}.yaml", f'"version": "{version[1]}"'
@@ -184,7 +188,7 @@ class PullRequests:
             case "secret":
                 self._secrets += 1
                 one.version, one.secret = one.version + 1, self._secrets
-        return {name: one}, {f"{name}.yaml": one.text(name) if one.is_there else None}
+        return {name: one}, {f"{name}.yaml": one.document(name)}
 
     def propose(self, name: str) -> None:
         self._open(name, self.day.random.choice(WRITERS), hostile=0.1)

@@ -39,12 +39,15 @@ class Schedule:
     of_strimzi: tuple[str, ...]
     """The connectors whose documents are resources of Strimzi."""
     happenings: tuple[Happening, ...]
+    version: str = "4.3.1"
+    """Of the workers."""
     faults: Mapping[int, str] | None = None
     forge: ForgeSettings | None = None
     """Which reviews are required; None: nobody uses pull requests."""
 
     def __str__(self) -> str:
         lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        lines += [f"  workers: {self.version}"]
         lines += [f"  reviews: {self.forge}"] if self.forge is not None else []
         lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
         lines += [f"  instruction {number} {fault}" for number, fault in (self.faults or {}).items()]
@@ -68,8 +71,9 @@ class Beginnings:
     """The ledgers with which days begin."""
 
     def __init__(self, directory: Path) -> None:
-        self.new = LedgerTemplate.empty(directory)
-        with closing(World(Faults(Rates(), Random(0)), self.new.copy(), {"rollback_watch": Duration(1)})) as world:
+        self.directory, self.new = directory, LedgerTemplate.empty(directory)
+        faults, settings = Faults(Rates(), Random(0)), {"rollback_watch": Duration(1)}
+        with closing(World(faults, self.new.copy(), directory, settings)) as world:
             day = Day(world)
             day.begin(1, is_new=True)
             day.settle()
@@ -95,6 +99,7 @@ def schedule_of(seed: int) -> Schedule:
         random.random() < 0.15,
         random.choice(((), ("three",), NAMES)),
         _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
+        random.choice(("4.3.1", "4.3.1", "4.3.1", "3.6.0")),
     )
     if not has_reviews:
         return schedule
@@ -139,7 +144,9 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     """Live that day. Raises BadDay."""
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
-    with closing(World(faults, ledger, schedule.settings, schedule.forge)) as world:
+    with closing(
+        World(faults, ledger, beginnings.directory, schedule.settings, schedule.version, schedule.forge)
+    ) as world:
         day = Day(world)
         try:
             day.begin(schedule.replicas, is_new=schedule.is_new, of_strimzi=schedule.of_strimzi)

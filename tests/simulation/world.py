@@ -6,10 +6,11 @@ Connect, a transaction of the ledger, a fetch from Git.
 
 from __future__ import annotations
 
+import json
 import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -19,16 +20,16 @@ from typing import Any, cast
 from unittest.mock import patch
 
 from greenlet import getcurrent, greenlet
-from histories.stage import Repository
 from sqlalchemy import Connection, create_engine, event
 from sqlalchemy.pool import StaticPool
 from standin.group import Group
 from standin.plugins import Refused
 from support.cluster.memory_cluster import MemoryCluster
 
-from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
+from gitops_connect.connect.wire import offsets_body
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
@@ -38,7 +39,10 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
+from gitops_connect.model.manifests import SavedOffsets
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PullRequestReviews
 from gitops_connect.runtime import Runtime
@@ -49,12 +53,13 @@ from gitops_connect.settings.sections import (
     RepositorySettings,
     SecretsSettings,
     Settings,
+    SparkSettings,
 )
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
-from simulation.faults import ERRORS, UNSEEN, Faults, Point
+from simulation.faults import ERRORS, HALF, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
     MergeSource,
@@ -65,7 +70,9 @@ from simulation.forge import (
     revision,
 )
 from simulation.jobs import SimulatedJobs
+from simulation.large_changes import HELD, without_spark
 from simulation.promises import LOCAL, Promises
+from simulation.repository import Repository
 from simulation.timeline import START, AtOnce, Killed, Life, SimulatedClock, Timeline
 
 KEY = b"k" * 32
@@ -85,27 +92,28 @@ EFFECTS = frozenset(
         "restart",
         "restart_part",
         "alter_offsets",
+        "alter_offsets_with",
         "reset_offsets",
         "reset_active_topics",
     )
 )
+_HALVES: Mapping[str, Callable[[Any], Any]] = {
+    "alter_offsets": lambda patch: dict([*patch.items()][: -(-len(patch) // 2)]),
+    "alter_offsets_with": lambda body: body.partition(b"},{")[0].removesuffix(b"}]}") + b"}]}",
+    "reset_offsets": lambda _: (),
+}
+"""What a worker carries out of such a request before it fails: a part of the offsets, or all."""
 READS = frozenset(("info", "connectors", "offsets", "save_offsets", "active_topics", "absent"))
 """Requests that may be answered with an error."""
 
 
+_COUNTED = partition_text({"s": "a"})
+
+
 def counting(current: Offsets) -> Offsets:
-    """The offsets after a read of a running connector: one more."""
-    known = {"a": 0} if not current else None
-    partition = partition_text({"s": "a"})
-    if known is not None:
-        return {partition: offset_text({"n": 1})}
-    return {
-        one: offset_text({"n": _number(offset) + 1}) if one == partition else offset for one, offset in current.items()
-    }
-
-
-def _number(offset: str) -> int:
-    return int(offset.partition(":")[2].rstrip("}"))
+    """The offsets after a read of a running connector: one more of one stream."""
+    number = int(current.get(_COUNTED, '{"n":0}').partition(":")[2].rstrip("}"))
+    return {**current, _COUNTED: offset_text({"n": number + 1})}
 
 
 class SimulatedDatabase(Database):
@@ -178,6 +186,20 @@ class SimulatedClient:
             return partial(self._effect, verb, found)
         return partial(self._read, verb, found) if callable(found) else found
 
+    def validate(self, *_: Any) -> None:
+        """Only to find out whether sources are exactly once, which then stays unknown."""
+        self._replica.touch("validate")
+        raise ERRORS["is answered 500"]
+
+    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
+        """They are too many for memory, although they are few."""
+        found: Offsets = self._read("save_offsets", self._replica.world.cluster.offsets, name)
+        if limit and len(found) <= HELD:
+            return found
+        saved = save_offsets([json.dumps(offsets_body(found)).encode()], file)
+        self._replica.world.accounts.saved[saved.digest] = found
+        return saved
+
     def _read(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         self._replica.touch(verb)
         if verb in READS and (fault := self._replica.world.fault(Point.READ)):
@@ -209,7 +231,9 @@ class SimulatedClient:
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
         world.before_effect(verb, *arguments)
         fault, answer = world.fault(Point.REQUEST), None
-        if fault in ("", UNSEEN):
+        if fault == HALF and verb in _HALVES:
+            arguments = (arguments[0], *map(_HALVES[verb], arguments[1:]))
+        if fault in ("", UNSEEN) or (fault == HALF and verb in _HALVES):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
         if fault:
@@ -247,7 +271,9 @@ class Replica:
         self.clock = SimulatedClock(world.timeline, self.life)
         ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), KEY, world.accounts)
         client = cast(ConnectClient, SimulatedClient(self))
-        runtime = replace(world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock)
+        runtime = replace(
+            world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock, verdicts=VerdictCache()
+        )
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         self.daemon._repository._caches = CACHES
         world.timeline.at(0, self.life, self.daemon.begin)
@@ -319,7 +345,11 @@ class World:
     faults: Faults
     connection: Connection
     """Of the ledger."""
+    directory: Path
+    """Of large offset changes."""
     cluster_settings: Mapping[str, Any]
+    version: str = "4.3.1"
+    """Of the workers."""
     forge_settings: ForgeSettings | None = None
     """None: without pull requests."""
     history: list[str] = field(default_factory=list)
@@ -344,6 +374,7 @@ class World:
         self.replicas: list[Replica] = []
         self.before_effect: Callable[..., None] = lambda verb, *_: None
         self.secrets = Secrets(self.fail)
+        self._replaced = ExitStack()
         self.forge = self._forge() if self.forge_settings is not None else None
         cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
         self.settings = Settings(
@@ -351,6 +382,7 @@ class World:
             repository=RepositorySettings(interval=Duration(10)),
             daemon=DaemonSettings(jitter=Duration(0), max_retry_interval=Duration(60)),
             clusters={LOCAL: cluster},
+            spark=SparkSettings(directory=self.directory),
             forge=self.forge_settings or ForgeSettings(),
             secrets=SecretsSettings(("SECRET_*",), WatchedDirectories(self.fail)),
         )
@@ -359,8 +391,8 @@ class World:
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         self.runtime = Runtime(self.settings, self.ledger, clients, self.secrets, spark, self.cluster.clock)
         """For the commands of people."""
-        self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
-        self._elsewhere.start()
+        self._replaced.enter_context(patch.object(Process, "current", lambda: ELSEWHERE))
+        self._replaced.enter_context(without_spark())
         self.log = _Collected(self)
         logger = logging.getLogger("gitops_connect")
         logger.addHandler(self.log)
@@ -373,11 +405,12 @@ class World:
         for life in (self.people, *(one.life for one in self.replicas)):
             life.is_dead = True
         self.timeline.close()
-        self._elsewhere.stop()
+        self._replaced.close()
         self.connection.close()
 
     def _cluster(self) -> MemoryCluster:
         cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        cluster.rules.version = self.version
         cluster.rules.transit = 0.3
         cluster.rules.group = Group(cluster.rules, "worker-1:8083", "worker-2:8083")
         cluster.rules.group.max_delay = 20

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import OffsetPatch, Offsets, offset_text, partition_text
+from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText, merged, offset_text, partition_text
 
 MAX_SKIP = 50
 _ALL = (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
@@ -44,11 +44,19 @@ class Account:
         """What was begun, and the offsets before it as the ledger has saved them (an effect that changes nothing)."""
         self.effects: dict[OffsetChangeName, list[Effect]] = {}
         self.settled: set[OffsetChangeName] = set()
+        self._accepted: set[PartitionText] = set()
+        """What the cluster has accepted of the large offset change in progress."""
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
         self._in_progress = offset_change
         if offset_change.name not in self.begun:
             self.begun[offset_change.name] = (offset_change, Effect(before, before, self.standstill))
+            self._accepted = set()
+
+    def sent(self, name: OffsetChangeName, entries: int) -> None:
+        """Assert that the first entries of a large offset change were accepted, before that is recorded."""
+        left = {*[*self.begun[name][0].offsets][:entries]} - self._accepted
+        assert not left, f"{name} is recorded as sent in part, and these were not accepted: {left}"
 
     def forget(self, name: OffsetChangeName) -> None:
         """Treat the offset change as one that was never applied."""
@@ -61,8 +69,28 @@ class Account:
         """Whether an offset change was begun and is not finished."""
         return not self.begun.keys() <= self.settled
 
-    def took_effect(self, name: OffsetChangeName) -> bool:
-        return bool(self.effects.get(name))
+    @property
+    def must_settle(self) -> bool:
+        """Whether an offset change was begun and is not finished, and nobody has started the connector since."""
+        begun = (saved for name, (_, saved) in self.begun.items() if name not in self.settled)
+        return any(saved.standstill == self.standstill for saved in begun)
+
+    def is_complete(self, name: OffsetChangeName) -> bool:
+        """Whether all of it took effect."""
+        effects = self.effects.get(name)
+        return bool(effects) and effects[-1].after == self._expected(name)
+
+    def _expected(self, name: OffsetChangeName) -> Offsets:
+        """The offsets after it took effect."""
+        offset_change, saved = self.begun[name]
+        declared = offset_change.offsets
+        match offset_change.kind:
+            case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
+                return {}
+            case OffsetChangeKind.REPLACE if not offset_change.is_large:
+                return merged({}, declared)
+            case _:
+                return merged(saved.before, declared)
 
     def failed(self, offset_change: OffsetChange) -> None:
         """Assert that a failed offset change has no effect: nothing was sent, or the offsets were restored."""
@@ -82,14 +110,11 @@ class Account:
         assert is_exact or (offset_change.kind is OffsetChangeKind.CLEAR and was_started), (
             f"{name}: {saved}, but {effects}"
         )
-        declared = offset_change.offsets
-        match offset_change.kind:
-            case OffsetChangeKind.ALTER | OffsetChangeKind.SEED:
-                assert {one: current_offsets.get(one) for one in declared} == declared
-            case OffsetChangeKind.REPLACE:
-                assert current_offsets == declared
-            case OffsetChangeKind.RESET | OffsetChangeKind.CLEAR:
-                assert current_offsets == {}
+        expected, seen = self._expected(name), current_offsets
+        if offset_change.kind in (OffsetChangeKind.ALTER, OffsetChangeKind.SEED):
+            expected = {one: expected.get(one) for one in offset_change.offsets}
+            seen = {one: seen.get(one) for one in offset_change.offsets}
+        assert seen == expected, f"{name} was applied, but {seen} is not {expected}"
         self.settled.add(name)
 
     def changed(self, before: Offsets, after: Offsets) -> None:
@@ -97,10 +122,13 @@ class Account:
         assert offset_change is not None, "offsets were changed before the ledger knew of it"
         assert offset_change.name not in self.settled, f"{offset_change.name} was settled, and is sent again"
         effects = self.effects.setdefault(offset_change.name, [])
-        assert not effects or before != after, f"{offset_change.name} is in effect, and is sent again"
-        if not effects or after != effects[0].before:  # otherwise the offsets are restored
-            missing = _needed(offset_change, positions(before), positions(after)) - offset_change.acknowledged
-            assert not missing, f"{offset_change.name} did {missing} unacknowledged: {before} became {after}"
+        is_large, sent = offset_change.is_large, offset_change.offsets
+        self._accepted |= {one for one in sent if after.get(one) == sent[one]}
+        is_again = bool(effects) and before == after and not is_large  # a chunk is, if its answer was lost
+        assert not is_again, f"{offset_change.name} is in effect, and is sent again"
+        earlier = effects[0].before if effects else before
+        missing = _needed(offset_change, positions(earlier), positions(after)) - offset_change.acknowledged
+        assert not missing or earlier == after, f"{offset_change.name} did {missing}: {earlier} became {after}"
         effects.append(Effect(before, after, self.standstill))
 
 
