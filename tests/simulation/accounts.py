@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Self
 
 from histories.account import Account
@@ -17,6 +19,7 @@ from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeState
 from gitops_connect.model.offsets import Offsets
+from simulation.faults import UnseenCommit
 
 
 class Accounts:
@@ -59,6 +62,17 @@ class Accounts:
             self._of[self._connectors[name]].forget(name)
 
 
+@contextmanager
+def _reported(report: Callable[[], None]) -> Iterator[None]:
+    """Report a write that is committed, also if the process does not see that."""
+    try:
+        yield
+    except UnseenCommit:
+        report()
+        raise
+    report()
+
+
 class AccountedStore(OffsetChangeStore):
     """Reports each write to the accounts once its transaction is committed."""
 
@@ -67,28 +81,27 @@ class AccountedStore(OffsetChangeStore):
         self._accounts = accounts
 
     def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
-        super().begin(cluster, offset_change, before, at)
-        self._accounts.began(offset_change, before)
+        with _reported(partial(self._accounts.began, offset_change, before)):
+            super().begin(cluster, offset_change, before, at)
 
     def settle(self, cluster: ClusterName, name: OffsetChangeName, after: Offsets, warning: str, at: datetime) -> None:
-        super().settle(cluster, name, after, warning, at)
-        self._accounts.settle(name, after)
+        with _reported(partial(self._accounts.settle, name, after)):
+            super().settle(cluster, name, after, warning, at)
 
     def fail(
         self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
     ) -> None:
-        super().fail(cluster, offset_change, message, final=final, at=at)
-        self._accounts.failed(offset_change)
+        with _reported(partial(self._accounts.failed, offset_change)):
+            super().fail(cluster, offset_change, message, final=final, at=at)
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         was = self.records(cluster)[name].state
-        super().release(cluster, name)
-        if was is OffsetChangeState.SETTLED:
-            self._accounts.forget(name)
+        with _reported(partial(self._accounts.forget, name) if was is OffsetChangeState.SETTLED else lambda: None):
+            super().release(cluster, name)
 
     def drop(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        super().drop(cluster, name)
-        self._accounts.forget(name)
+        with _reported(partial(self._accounts.forget, name)):
+            super().drop(cluster, name)
 
 
 class AccountedLedger(Ledger):

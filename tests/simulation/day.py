@@ -272,24 +272,34 @@ class Day:
     def _outage(self, _: str) -> None:
         world = self.world
         forge = ("forge_is_down",) if world.forge is not None else ()
-        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full", *forge))
+        part = self.random.choice(("git_is_down", "connect_is_down", "ledger_is_down", *forge))
         setattr(world, part, True)
+        if part == "ledger_is_down" and world.server is not None:
+            world.server.restart()
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
     def _clock(self, _: str) -> None:
-        self.world.set_clock(self.random.choice((-3600, -60, 60, 3600)))
+        """Someone sets the clock of all machines, or with PostgreSQL of one."""
+        by, living = self.random.choice((-3600, -60, 60, 3600)), self.world.living
+        is_one = self.world.server is not None and living and self.random.random() < 0.5
+        self.world.set_clock(by, self.random.choice(living).life if is_one else None)
 
     # What must be true when it is over.
 
     def settle(self) -> None:
         """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
         world = self.world
-        world.faults.are_over, world.git_is_down, world.connect_is_down, world.disk_is_full = True, False, False, False
+        world.faults.are_over, world.git_is_down, world.connect_is_down, world.ledger_is_down = (
+            True,
+            False,
+            False,
+            False,
+        )
         world.forge_is_down = False
-        if not world.living:
-            world.start_replica()
         world.note("faults cease")
         for _ in range(QUIET):
+            if not world.living:
+                world.start_replica()
             self.run(AFTER)
             wrong = self.differences()
             if self.pull_requests is not None:

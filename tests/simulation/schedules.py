@@ -19,6 +19,7 @@ from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.world import LedgerTemplate, World
 
 _FREQUENT = ("review", "merge", "merge", "approval", "approval", "push to a pull request")
+_SKEWS = (0, 0, 0, 0, 60, -3600)
 _WITH_REVIEWS = 6
 """One of so many seeds has pull requests."""
 _MOST_TRIES = 400
@@ -39,11 +40,15 @@ class Schedule:
     """The connectors whose documents are resources of Strimzi."""
     happenings: tuple[Happening, ...]
     faults: Mapping[int, str] | None = None
+    is_postgres: bool = False
+    skew: float = 0.0
     forge: ForgeSettings | None = None
     """Which reviews are required; None: nobody uses pull requests."""
 
     def __str__(self) -> str:
-        lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        ledger = f"PostgreSQL, clocks {self.skew} s apart" if self.is_postgres else "SQLite"
+        began = "new" if self.is_new else "in sync"
+        lines = [f"SEED={self.seed}, {self.replicas} replicas, {ledger}, {began}, {self.settings}"]
         lines += [f"  reviews: {self.forge}"] if self.forge is not None else []
         lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
         lines += [f"  instruction {number} {fault}" for number, fault in (self.faults or {}).items()]
@@ -94,6 +99,8 @@ def schedule_of(seed: int) -> Schedule:
         random.choice(((), ("three",), NAMES)),
         _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
     )
+    if schedule.replicas > 1 or seed % 5 == 0:
+        schedule = replace(schedule, is_postgres=True, skew=_SKEWS[seed // 5 % len(_SKEWS)])
     if not has_reviews:
         return schedule
     settings = ForgeSettings(
@@ -137,7 +144,9 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     """Live that day. Raises BadDay."""
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
-    with closing(World(faults, ledger, schedule.settings, schedule.forge)) as world:
+    with closing(
+        World(faults, ledger, schedule.settings, schedule.forge, is_postgres=schedule.is_postgres, skew=schedule.skew)
+    ) as world:
         day = Day(world)
         try:
             day.begin(schedule.replicas, is_new=schedule.is_new, of_strimzi=schedule.of_strimzi)

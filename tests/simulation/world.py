@@ -32,7 +32,7 @@ from gitops_connect.connect.transport import RETRY
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, RebalanceInProgress, SourceUnavailable
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, RebalanceInProgress, SourceUnavailable
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
@@ -65,6 +65,7 @@ from simulation.forge import (
     revision,
 )
 from simulation.jobs import SimulatedJobs
+from simulation.postgresql import PostgresDatabase, PostgresServer
 from simulation.promises import LOCAL, Promises
 from simulation.timeline import START, AtOnce, Killed, Life, SimulatedClock, Timeline
 
@@ -109,9 +110,9 @@ def _number(offset: str) -> int:
 
 
 class SimulatedDatabase(Database):
-    """The ledger as one replica uses it. A transaction that has begun is rolled back if the replica dies in it.
+    """An SQLite ledger as one replica uses it. A transaction is rolled back if the replica dies in it.
 
-    All replicas share one connection: activities only give way before a transaction, never in it.
+    All share one connection: activities only give way before a transaction, never in it.
     """
 
     def __init__(self, connection: Connection, replica: Replica | None = None) -> None:
@@ -147,11 +148,11 @@ class SimulatedDatabase(Database):
 
 
 class SimulatedLedger(AccountedLedger):
-    """A ledger for several replicas, as on PostgreSQL: leases expire by the time of the world."""
+    """SQLite allows one replica, although this ledger has no file."""
 
     @property
     def allows_replicas(self) -> bool:
-        return True
+        return isinstance(self._database, PostgresDatabase)
 
 
 class SimulatedClient:
@@ -245,12 +246,15 @@ class Replica:
         self.world = world
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
-        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), KEY, world.accounts)
+        database = (
+            SimulatedDatabase(world.connection, self) if world.server is None else PostgresDatabase(world.server, self)
+        )
+        ledger = SimulatedLedger(database, KEY, world.accounts)
         client = cast(ConnectClient, SimulatedClient(self))
         runtime = replace(world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock)
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         self.daemon._repository._caches = CACHES
-        world.timeline.at(0, self.life, self.daemon.begin)
+        world.timeline.at(0, self.life, self._begin)
         self.alarms = Alarms(world.timeline, self.life)
         self._touches: dict[greenlet, int] = {}  # by the activities that carry out jobs
         if world.forge is not None:
@@ -265,6 +269,13 @@ class Replica:
         """When the cluster was observed for the plan in effect; earlier if the clock was set meanwhile."""
         at = self.view.observed
         return -inf if at is None else self.world.seconds_of(at)
+
+    def _begin(self) -> None:
+        try:
+            self.daemon.begin()
+        except (LedgerBusy, LedgerUnusable) as error:
+            self.world.note(f"{self.life.name} ends: {error}")
+            self.life.is_dead = True
 
     def _begin_reviews(self, runtime: Runtime) -> None:
         forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
@@ -289,24 +300,27 @@ class Replica:
             self._touches[activity] += 1
         fault = self.world.faults.next(Point.TOUCH)
         if fault == "dies":
-            self._die(what)
+            self.die(what)
         elif fault:
-            self.world.note(f"{self.life.name} {fault} before {what}")
-            seconds = float(fault.rpartition(" ")[2])
-            self.life.frozen_until = self.world.timeline.now + seconds
-            self.clock.sleep(seconds)
+            self.freeze(fault, what)
 
     def commits(self) -> None:
         """This process is about to end a transaction of the ledger."""
         self.life.require()
-        fault = "finds a full disk" if self.world.disk_is_full else self.world.faults.next(Point.COMMIT)
+        fault = "finds a full disk" if self.world.ledger_is_down else self.world.faults.next(Point.COMMIT)
         if fault == "dies":
-            self._die("the commit")
+            self.die("the commit")
         elif fault:
             self.world.note(f"{self.life.name} {fault}")
             raise ERRORS[fault]
 
-    def _die(self, what: str) -> None:
+    def freeze(self, fault: str, what: str) -> None:
+        self.world.note(f"{self.life.name} {fault} before {what}")
+        seconds = float(fault.rpartition(" ")[2])
+        self.life.frozen_until = self.world.timeline.now + seconds
+        self.clock.sleep(seconds)
+
+    def die(self, what: str) -> None:
         self.world.note(f"{self.life.name} dies before {what}")
         self.life.is_dead = True
         raise Killed(self.life.name)
@@ -322,10 +336,15 @@ class World:
     cluster_settings: Mapping[str, Any]
     forge_settings: ForgeSettings | None = None
     """None: without pull requests."""
+    is_postgres: bool = False
+    """Whether the ledger has the rules of PostgreSQL."""
+    skew: float = 0.0
+    """Seconds by which the clock of each replica is ahead of that of the replica before."""
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
-    disk_is_full: bool = False
+    ledger_is_down: bool = False
+    """The disk of an SQLite ledger is full, or the PostgreSQL server is away."""
     forge_is_down: bool = False
 
     def __post_init__(self) -> None:
@@ -336,8 +355,9 @@ class World:
         self.accounts = Accounts()
         self.promises = Promises(self)
         self.accounts.follow(self.cluster, self.promises.state_changed)
-        self.clock_set = -inf
-        """When the clock was last set."""
+        self.server = PostgresServer(self) if self.is_postgres else None
+        self.clock_set = inf if self.skew else -inf
+        """When a clock was last set; another leader with another clock is like a clock that is set."""
         self.moved = [0.0]
         """By how many seconds the clock was off so far, each time."""
         self._replicas = 0
@@ -359,7 +379,7 @@ class World:
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         self.runtime = Runtime(self.settings, self.ledger, clients, self.secrets, spark, self.cluster.clock)
         """For the commands of people."""
-        self._elsewhere = patch.object(Process, "current", lambda: ELSEWHERE)
+        self._elsewhere = patch.object(Process, "current", lambda: replace(ELSEWHERE, host=self._host))
         self._elsewhere.start()
         self.log = _Collected(self)
         logger = logging.getLogger("gitops_connect")
@@ -397,9 +417,16 @@ class World:
     def note(self, text: str) -> None:
         self.history.append(f"{self.timeline.now:8.2f} {text}")
 
+    @property
+    def _host(self) -> str:
+        life = self.timeline.life
+        return self.people.name if life is None else life.name
+
     def start_replica(self) -> None:
         self._replicas += 1
         self.replicas.append(Replica(self, self._replicas))
+        self.replicas[-1].life.moved = self._replicas * self.skew
+        self._note_clocks()
 
     @property
     def living(self) -> list[Replica]:
@@ -413,11 +440,17 @@ class World:
         """The seconds since the start at that time of day; the least if the clock was set meanwhile."""
         return min((at - START).total_seconds() - one for one in self.moved)
 
-    def set_clock(self, by: float) -> None:
-        """Someone sets the clock of all machines."""
-        self.timeline.moved += by
-        self.clock_set = self.timeline.now
-        self.moved.append(self.timeline.moved)
+    def set_clock(self, by: float, life: Life | None = None) -> None:
+        """Someone sets the clock of the machine of that replica, or of all machines."""
+        if life is not None:
+            life.moved += by
+        else:
+            self.timeline.moved += by
+        self.clock_set = max(self.clock_set, self.timeline.now)
+        self._note_clocks()
+
+    def _note_clocks(self) -> None:
+        self.moved += {self.timeline.moved + one.life.moved for one in self.replicas} - {*self.moved}
 
 
 class _Collected(logging.Handler):
