@@ -14,6 +14,7 @@ from standin.plugins import Refused
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.subject import DeclaredConnectors
@@ -21,7 +22,7 @@ from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from gitops_connect.report import change_document
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
-from simulation.declared import CLASS, Declared
+from simulation.declared import CLASS, OBSERVE, SUSPEND, Declared
 from simulation.promises import FOREIGN, LOCAL
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.pull_requests import PullRequests
@@ -117,7 +118,7 @@ class Day:
 
     def _config(self, name: str) -> None:
         self.declared[name].version += 1
-        self.declared[name].fails = False
+        self.declared[name].fails = self.declared[name].rejected = False
         self._write(name)
 
     def _bad_config(self, name: str) -> None:
@@ -130,13 +131,20 @@ class Day:
         """One commit changes the configs of all connectors: a rollout, if the settings limit it."""
         for name in NAMES:
             self.declared[name].version += 1
+            self.declared[name].rejected = False
             self.declared[name].fails = self.random.random() < 0.3
         self._write(*NAMES)
+
+    def _rejected_config(self, name: str) -> None:
+        """Connect does not accept this one."""
+        self.declared[name].version += 1
+        self.declared[name].rejected = True
+        self._write(name)
 
     def _revert(self, name: str) -> None:
         """Declare an earlier config again."""
         one = self.declared[name]
-        one.version, one.fails = max(1, one.version - 1), False
+        one.version, one.fails, one.rejected = max(1, one.version - 1), False, False
         self._write(name)
 
     def _state(self, name: str) -> None:
@@ -150,6 +158,12 @@ class Day:
     def _break_document(self, name: str) -> None:
         """Someone commits a document with an error, or corrects it."""
         self.declared[name].broken = "" if self.declared[name].broken else self.random.choice(("[", "5"))
+        self._write(name)
+
+    def _hold(self, name: str) -> None:
+        """Someone suspends a connector in its document, or lets gitops-connect only observe it; or ends that."""
+        one = self.declared[name]
+        one.hold = "" if one.hold or one.is_strimzi else self.random.choice((SUSPEND, OBSERVE))
         self._write(name)
 
     def _restart(self, name: str) -> None:
@@ -225,7 +239,26 @@ class Day:
             since = self.world.cluster.clock.now()
             ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
 
+    def _decide_rollout(self, name: str) -> None:
+        """Someone continues a rollout that waits, or skips a part of it."""
+        world = self.world
+        histories = world.ledger.configs.of(LOCAL).values()
+        for revision in sorted({one.queued.revision for one in histories if one.queued is not None}):
+            of = self.random.choice((WHOLE_ROLLOUT, ConnectorName(name)))
+            choice = self.random.choice(tuple(RolloutChoice))
+            decision = RolloutDecision(choice, "ann", world.cluster.clock.now(), "")
+            world.note(f"{choice.value} {revision} {of}")
+            world.ledger.rollouts.record(LOCAL, {(revision, of): decision})
+            world.promises.continued.add(revision)
+
     # What breaks.
+
+    def _unreadable(self, name: str) -> None:
+        """No worker can say what a connector is, or one can again."""
+        connector = ConnectorName(name)
+        if self.world.promises.unreadable.pop(name, None) is None:
+            self.world.promises.unreadable[name] = self.world.timeline.now
+        self.world.cluster.unreadable ^= {connector}
 
     def _task_fails(self, name: str) -> None:
         rules = self.world.cluster.rules
@@ -296,6 +329,8 @@ class Day:
             False,
         )
         world.forge_is_down = False
+        world.cluster.unreadable.clear()
+        world.promises.unreadable.clear()
         world.note("faults cease")
         for _ in range(QUIET):
             if not world.living:
@@ -361,6 +396,10 @@ class Day:
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "config": Day._config,
     "bad config": Day._bad_config,
+    "rejected config": Day._rejected_config,
+    "hold": Day._hold,
+    "rollout decision": Day._decide_rollout,
+    "unreadable": Day._unreadable,
     "configs": Day._configs,
     "revert": Day._revert,
     "state": Day._state,

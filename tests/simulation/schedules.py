@@ -85,7 +85,7 @@ def schedule_of(seed: int) -> Schedule:
     theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
     schedule = Schedule(
         seed,
-        _settings(random, theme),
+        _settings(random, theme, seed),
         Rates(
             death=random.choice((0, 0, 0.004)),
             freeze=random.choice((0, 0, 0, 0.006, 0.02)),
@@ -127,7 +127,7 @@ def _happenings(random: Random, usual: Sequence[str], others: Sequence[str], cou
     )
 
 
-def _settings(random: Random, theme: Collection[str]) -> Mapping[str, Any]:
+def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str, Any]:
     return {
         "prune": True,
         "max_deletions": 1.0,
@@ -136,6 +136,8 @@ def _settings(random: Random, theme: Collection[str]) -> Mapping[str, Any]:
         "min_running": Duration(random.choice((0, 5))),
         "on_manual_pause": random.choice(tuple(OnManualPause)),
         "rollback_watch": Duration(30 if "bad config" in theme else random.choice((0, 30))),
+        "rollout_max_failures": 1 if seed % 3 == 1 else 0,
+        "connect_validate": seed % 8 == 3,
         "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
     }
 

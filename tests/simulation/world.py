@@ -29,6 +29,7 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
+from gitops_connect.connect.validation import ConfigVerdict, Plugin
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
@@ -38,6 +39,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PullRequestReviews
@@ -54,6 +56,7 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
+from simulation.declared import CLASS, REJECTED
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
@@ -179,6 +182,13 @@ class SimulatedClient:
             return partial(self._effect, verb, found)
         return partial(self._read, verb, found) if callable(found) else found
 
+    def plugins(self) -> tuple[Plugin, ...]:
+        return (Plugin(CLASS, ConnectorType.SOURCE, "1"),)
+
+    def validate(self, name: str, config: Mapping[str, str], **_: object) -> ConfigVerdict:
+        self._replica.touch(f"validate {name}")
+        return ConfigVerdict({REJECTED: ("no such key",)} if REJECTED in config else {}, frozenset(), frozenset(config))
+
     def _read(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         self._replica.touch(verb)
         if verb in READS and (fault := self._replica.world.fault(Point.READ)):
@@ -210,6 +220,8 @@ class SimulatedClient:
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
         world.before_effect(verb, *arguments)
         fault, answer = world.fault(Point.REQUEST), None
+        if verb in ("create", "configure") and REJECTED in arguments[1]:
+            fault = "is answered 400"
         if fault in ("", UNSEEN):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
@@ -365,7 +377,9 @@ class World:
         self.before_effect: Callable[..., None] = lambda verb, *_: None
         self.secrets = Secrets(self.fail)
         self.forge = self._forge() if self.forge_settings is not None else None
-        cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
+        cluster = ClusterSettings(
+            LOCAL, ("http://127.0.0.1:1",), **{"connect_validate": False, **self.cluster_settings}
+        )
         self.settings = Settings(
             NOWHERE,
             repository=RepositorySettings(interval=Duration(10)),
