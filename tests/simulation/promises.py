@@ -16,7 +16,7 @@ from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
-from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
 from simulation.coverage import Feature
 from simulation.declared import REJECTED, SUSPEND, Declared
@@ -125,7 +125,9 @@ class Promises:
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
         assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
         if verb == "delete":
-            assert not declared.is_there, f"{name} is deleted, and is declared"
+            begun = self.world.accounts.of(name).begun.values()
+            is_finished = any(one.kind is OffsetChangeKind.CLEAR for one, _ in begun)  # the connector is created anew
+            assert not declared.is_there or is_finished, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
             self._require_config(name, declared, rest[0])
             if self.world.cluster_settings.get("connect_validate"):
@@ -211,6 +213,10 @@ class Promises:
 
     # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
 
+    def was_rejected(self, name: str) -> None:
+        """A worker has rejected a config. The ledger knows it as the one on trial, and forgets the trial before it."""
+        self._trials.pop(name, None)
+
     def _require_rollout_goes_on(self, name: str, observed: float) -> None:
         """After a failure with its commit, no other connector gets its config, unless someone decides otherwise."""
         revision = self._changed[name]
@@ -274,7 +280,8 @@ class Promises:
         for change, connector in self.changes.items():
             record = records.get(change)
             is_settled = record is not None and record.state is not OffsetChangeState.OPEN
-            if not is_settled and not {change, connector} & told:
+            is_rejected = self.latest[connector].rejected  # its steps fail, and the journal says why
+            if not is_settled and not is_rejected and not {change, connector} & told:
                 yield f"{change} is not applied"
 
     def _is_justified(self, planned: ConnectorPlan) -> bool:

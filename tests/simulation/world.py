@@ -36,7 +36,7 @@ from gitops_connect.declare import Caches
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, RebalanceInProgress, SourceUnavailable
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Process
+from gitops_connect.ledger.leases import LEASE_SECONDS, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.observed_state import ConnectorType
@@ -225,6 +225,8 @@ class SimulatedClient:
         if fault in ("", UNSEEN):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
+        if fault == "is answered 400" and verb == "configure":
+            world.promises.was_rejected(arguments[0])
         if fault:
             world.note(f"{verb} {fault}")
             raise ERRORS[fault]
@@ -329,6 +331,7 @@ class Replica:
     def freeze(self, fault: str, what: str) -> None:
         self.world.note(f"{self.life.name} {fault} before {what}")
         seconds = float(fault.rpartition(" ")[2])
+        self.world.has_late |= seconds > LEASE_SECONDS
         self.life.frozen_until = self.world.timeline.now + seconds
         self.clock.sleep(seconds)
 
@@ -355,6 +358,8 @@ class World:
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
+    has_late: bool = False
+    """Whether a replica was frozen for longer than its lease: what it sends to the forge afterwards may come late."""
     ledger_is_down: bool = False
     """The disk of an SQLite ledger is full, or the PostgreSQL server is away."""
     forge_is_down: bool = False
