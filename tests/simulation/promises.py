@@ -213,10 +213,6 @@ class Promises:
 
     # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
 
-    def was_rejected(self, name: str) -> None:
-        """A worker has rejected a config. The ledger knows it as the one on trial, and forgets the trial before it."""
-        self._trials.pop(name, None)
-
     def _require_rollout_goes_on(self, name: str, observed: float) -> None:
         """After a failure with its commit, no other connector gets its config, unless someone decides otherwise."""
         revision = self._changed[name]

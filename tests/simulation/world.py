@@ -225,8 +225,6 @@ class SimulatedClient:
         if fault in ("", UNSEEN):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
-        if fault == "is answered 400" and verb == "configure":
-            world.promises.was_rejected(arguments[0])
         if fault:
             world.note(f"{verb} {fault}")
             raise ERRORS[fault]
