@@ -126,7 +126,7 @@ class Promises:
         assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
         if verb == "delete":
             begun = self.world.accounts.of(name).begun.values()
-            is_finished = any(one.kind is OffsetChangeKind.CLEAR for one, _ in begun)  # the connector is created anew
+            is_finished = any(one.kind is OffsetChangeKind.CLEAR for one, _ in begun)  # it is created again
             assert not declared.is_there or is_finished, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
             self._require_config(name, declared, rest[0])

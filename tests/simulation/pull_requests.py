@@ -313,7 +313,7 @@ class PullRequests:
         for number in self.forge.branches:
             kinds = Counter(one.kind for one in self._own_markers(number))
             is_once = all(count == 1 for count in kinds.values())
-            assert is_once or self._world.has_late, f"pull request {number} has the comments {kinds}"
+            assert is_once or self.day.world.has_late, f"pull request {number} has the comments {kinds}"
             comments = self.forge.comments(number)
             own = sum(one.author == OURS for one in comments)
             heads = sum(commit.startswith(f"{number:03}") for commit in self.forge.versions)
