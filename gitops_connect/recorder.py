@@ -13,6 +13,7 @@ from dataclasses import replace
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName
@@ -117,6 +118,10 @@ class LedgerRecords:
         trial = begin_trial(self._situation, self._plan, self._desired[connector], self._clock.now())
         if trial != self._situation.config_histories.get(connector):
             self._ledger.configs.record(self._cluster, {connector: trial})
+
+    def rejected(self, connector: ConnectorName) -> None:
+        before = self._situation.config_histories.get(connector, ConfigHistory())
+        self._ledger.configs.record(self._cluster, {connector: before})
 
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)

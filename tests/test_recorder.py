@@ -183,6 +183,21 @@ def test_a_created_connector_that_waits_for_an_offset_change_is_not_recorded_as_
     assert ledger.ownership(CLUSTER)[ORDERS].desired is None
 
 
+def test_a_rejected_config_ends_no_trial_of_the_config_before(ledger: WatchedLedger) -> None:
+    """Found by seed 1727: the next connector of the rollout got its config during the trial that was forgotten."""
+    first, second = (wanted("orders", config={"batch.size": size}) for size in ("1", "2"))
+    known = situation([first], [seen("orders")])
+    LedgerRecords(ledger, known, plan(known), ManualClock()).configuring(ORDERS)
+    on_trial = ledger.configs.of(CLUSTER)
+    assert on_trial[ORDERS].trial is not None
+    newer = situation([second], [as_observed(first)], config_histories=on_trial)
+    records = LedgerRecords(ledger, newer, plan(newer), ManualClock())
+    records.configuring(ORDERS)
+    assert ledger.configs.of(CLUSTER) != on_trial
+    records.rejected(ORDERS)
+    assert ledger.configs.of(CLUSTER) == on_trial
+
+
 def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: WatchedLedger) -> None:
     """A connector that does not exist does not become managed by it."""
     gone = situation([wanted("orders", "absent", reset_topics="1")])

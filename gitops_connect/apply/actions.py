@@ -14,7 +14,7 @@ from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import GitopsConnectError
+from gitops_connect.errors import GitopsConnectError, Rejected
 from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import ConnectorName, TopicName
@@ -51,9 +51,21 @@ def carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | No
     if step.action is Action.STOP:
         context.options.journal.stopping(step.connector)
     if step.action.changes_config:
-        context.options.journal.configuring(step.connector)
-    _send(step, context.cluster)
+        _configure(step, context)
+    else:
+        _send(step, context.cluster)
     return None
+
+
+def _configure(step: Step, context: StepContext) -> None:
+    """The trial of a config begins before it is sent: the process may be killed. A rejected config ends no trial."""
+    journal = context.options.journal
+    journal.configuring(step.connector)
+    try:
+        _send(step, context.cluster)
+    except Rejected:
+        journal.rejected(step.connector)
+        raise
 
 
 def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: StepContext) -> StepResult:

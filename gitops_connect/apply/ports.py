@@ -144,6 +144,9 @@ class Journal(Protocol):
     def configuring(self, connector: ConnectorName) -> None:
         """Record that the connector is about to get another config: its trial begins even if this process is killed."""
 
+    def rejected(self, connector: ConnectorName) -> None:
+        """Record that Connect has rejected that config: what was on trial before it still is."""
+
     def stopping(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be stopped, if a later step of the plan starts it again."""
 

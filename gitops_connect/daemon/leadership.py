@@ -6,6 +6,7 @@ change a cluster at the same time does not depend on it: each change verifies th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from contextlib import suppress
 from logging import INFO, WARNING
@@ -118,13 +119,16 @@ class Leadership:
 
         A daemon that was killed in another container cannot be seen from here: wait until its lease expires.
         """
-        lease, now = self._ledger.leadership(self._clock), self._clock.monotonic()
-        until = now + lease.ttl + RETRY  # the first attempt may have limited the lease to its time from then on
+        lease, now, until = self._ledger.leadership(self._clock), self._clock.monotonic(), math.inf
         while True:
             try:
                 lease.acquire()
             except LedgerBusy as busy:
                 holder = lease.holder()
+                if math.isinf(
+                    until
+                ):  # the first attempt, which may take long, limits the lease to its time from then on
+                    until = self._clock.monotonic() + lease.ttl + RETRY
                 if now >= until or (holder is not None and holder.is_here()):
                     way_out = "stop that process, or store the ledger in PostgreSQL"
                     raise LedgerBusy(f"an SQLite ledger allows one daemon, and {busy}; {way_out}") from busy

@@ -10,7 +10,7 @@ from support.ledger.ledger_places import LedgerPlace
 
 from gitops_connect.daemon.leadership import RETRY, Leadership
 from gitops_connect.errors import LedgerBusy, LedgerUnusable
-from gitops_connect.ledger.leases import LEASE_SECONDS
+from gitops_connect.ledger.leases import LEASE_SECONDS, Lease
 from gitops_connect.ledger.ledger import Ledger
 
 URL = "sqlite:///state.db"
@@ -135,3 +135,23 @@ def test_a_daemon_that_was_killed_in_another_container_is_replaced_when_its_leas
     assert second.leadership.is_leader
     assert sum(clock.slept) == LEASE_SECONDS
     second.leadership.end()
+
+
+def test_a_daemon_that_was_suspended_in_its_first_attempt_waits_as_long_as_others(
+    pair: Pair, clock: ManualClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Found by seed 1066: the lease was written before the clock was set back, and the first attempt limits it."""
+    first, second = pair
+    clock.seconds = 3600
+    first.step()
+    LedgerPlace(URL, tmp_path).move_leases()
+    clock.seconds = 0
+    acquire, suspended = Lease.acquire, [LEASE_SECONDS + 2]
+
+    def slowly(lease: Lease) -> None:
+        clock.seconds += suspended.pop() if suspended else 0
+        acquire(lease)
+
+    monkeypatch.setattr(Lease, "acquire", slowly)
+    second.leadership.begin()
+    assert second.leadership.is_leader

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Self
 
 from standin.cluster import Target
@@ -19,6 +21,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Offse
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets, merged
 from simulation.account import Account
+from simulation.faults import UnseenCommit
 from simulation.large_changes import patch_of
 
 
@@ -68,6 +71,17 @@ class Accounts:
             self._of[self._connectors[name]].forget(name)
 
 
+@contextmanager
+def _reported(report: Callable[[], None]) -> Iterator[None]:
+    """Report a write that is committed, also if the process does not see that."""
+    try:
+        yield
+    except UnseenCommit:
+        report()
+        raise
+    report()
+
+
 class AccountedStore(OffsetChangeStore):
     """Reports each write to the accounts once its transaction is committed."""
 
@@ -76,8 +90,8 @@ class AccountedStore(OffsetChangeStore):
         self._accounts = accounts
 
     def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
-        super().begin(cluster, offset_change, before, at)
-        self._accounts.began(offset_change, before)
+        with _reported(partial(self._accounts.began, offset_change, before)):
+            super().begin(cluster, offset_change, before, at)
 
     def begin_large(
         self,
@@ -88,8 +102,9 @@ class AccountedStore(OffsetChangeStore):
         at: datetime,
     ) -> None:
         was, sent = b"".join(before), b"".join(declared)
-        super().begin_large(cluster, offset_change, [was], [sent], at)
-        self._accounts.began(replace(offset_change, offsets=patch_of(sent)), merged({}, patch_of(was)))
+        whole = replace(offset_change, offsets=patch_of(sent))
+        with _reported(partial(self._accounts.began, whole, merged({}, patch_of(was)))):
+            super().begin_large(cluster, offset_change, [was], [sent], at)
 
     def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
         self._accounts.sent(name, entries)
@@ -98,14 +113,14 @@ class AccountedStore(OffsetChangeStore):
     def settle(
         self, cluster: ClusterName, name: OffsetChangeName, after: Offsets | Digest, warning: str, at: datetime
     ) -> None:
-        super().settle(cluster, name, after, warning, at)
-        self._accounts.settle(name, after)
+        with _reported(partial(self._accounts.settle, name, after)):
+            super().settle(cluster, name, after, warning, at)
 
     def fail(
         self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
     ) -> None:
-        super().fail(cluster, offset_change, message, final=final, at=at)
-        self._accounts.failed(offset_change)
+        with _reported(partial(self._accounts.failed, offset_change)):
+            super().fail(cluster, offset_change, message, final=final, at=at)
 
     def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
         super().mark(cluster, *records)
@@ -115,13 +130,12 @@ class AccountedStore(OffsetChangeStore):
 
     def release(self, cluster: ClusterName, name: OffsetChangeName) -> None:
         was = self.records(cluster)[name].state
-        super().release(cluster, name)
-        if was is OffsetChangeState.SETTLED:
-            self._accounts.forget(name)
+        with _reported(partial(self._accounts.forget, name) if was is OffsetChangeState.SETTLED else lambda: None):
+            super().release(cluster, name)
 
     def drop(self, cluster: ClusterName, name: OffsetChangeName) -> None:
-        super().drop(cluster, name)
-        self._accounts.forget(name)
+        with _reported(partial(self._accounts.forget, name)):
+            super().drop(cluster, name)
 
 
 class AccountedLedger(Ledger):

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from gitops_connect.server import api, page_routes
 from gitops_connect.server.metrics import SnapshotCollector
 from gitops_connect.server.served import Served
+from simulation.declared import SUSPEND
 from simulation.promises import FOREIGN, LOCAL
 
 if TYPE_CHECKING:
@@ -51,7 +52,9 @@ def disagreements(replica: Replica) -> Iterator[str]:
             yield f"the metrics say that {name} is {labels}, and the API {one}"
         if name not in page or one["health"] not in page:
             yield f"the page does not show that {name} is {one['health']}"
-        if name != FOREIGN and bool(one["suspension"]) != (name in ledger.suspensions(LOCAL).connectors):
+        declared = world.promises.latest.get(name)
+        is_declared = declared is not None and declared.is_left and declared.hold == SUSPEND
+        if name != FOREIGN and bool(one["suspension"]) != (is_declared or name in ledger.suspensions(LOCAL).connectors):
             yield f"the API shows the suspension {one['suspension']} of {name}"
 
 

@@ -14,6 +14,7 @@ from standin.plugins import Refused
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import LedgerBusy, UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
@@ -22,7 +23,7 @@ from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from simulation.account import at
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
-from simulation.declared import CLASS, Declared
+from simulation.declared import CLASS, OBSERVE, SUSPEND, Declared
 from simulation.forge import Files
 from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
@@ -123,7 +124,7 @@ class Day:
 
     def _config(self, name: str) -> None:
         self.declared[name].version += 1
-        self.declared[name].fails = False
+        self.declared[name].fails = self.declared[name].rejected = False
         self._write(name)
 
     def _bad_config(self, name: str) -> None:
@@ -136,13 +137,20 @@ class Day:
         """One commit changes the configs of all connectors: a rollout, if the settings limit it."""
         for name in NAMES:
             self.declared[name].version += 1
+            self.declared[name].rejected = False
             self.declared[name].fails = self.random.random() < 0.3
         self._write(*NAMES)
+
+    def _rejected_config(self, name: str) -> None:
+        """Connect does not accept this one."""
+        self.declared[name].version += 1
+        self.declared[name].rejected = True
+        self._write(name)
 
     def _revert(self, name: str) -> None:
         """Declare an earlier config again."""
         one = self.declared[name]
-        one.version, one.fails = max(1, one.version - 1), False
+        one.version, one.fails, one.rejected = max(1, one.version - 1), False, False
         self._write(name)
 
     def _state(self, name: str) -> None:
@@ -159,6 +167,12 @@ class Day:
     def _break_document(self, name: str) -> None:
         """Someone commits a document with an error, or corrects it."""
         self.declared[name].broken = "" if self.declared[name].broken else self.random.choice(("[", "5"))
+        self._write(name)
+
+    def _hold(self, name: str) -> None:
+        """Someone suspends a connector in its document, or lets gitops-connect only observe it; or ends that."""
+        one = self.declared[name]
+        one.hold = "" if one.hold or one.is_strimzi else self.random.choice((SUSPEND, OBSERVE))
         self._write(name)
 
     def _restart(self, name: str) -> None:
@@ -273,7 +287,26 @@ class Day:
             since = self.world.cluster.clock.now()
             ledger.suspend(LOCAL, connector, Suspension(SuspendedBy.COMMAND, False, "ann", since, "work"))
 
+    def _decide_rollout(self, name: str) -> None:
+        """Someone continues a rollout that waits, or skips a part of it."""
+        world = self.world
+        histories = world.ledger.configs.of(LOCAL).values()
+        for revision in sorted({one.queued.revision for one in histories if one.queued is not None}):
+            of = self.random.choice((WHOLE_ROLLOUT, ConnectorName(name)))
+            choice = self.random.choice(tuple(RolloutChoice))
+            decision = RolloutDecision(choice, "ann", world.cluster.clock.now(), "")
+            world.note(f"{choice.value} {revision} {of}")
+            world.ledger.rollouts.record(LOCAL, {(revision, of): decision})
+            world.promises.continued.add(revision)
+
     # What breaks.
+
+    def _unreadable(self, name: str) -> None:
+        """No worker can say what a connector is, or one can again."""
+        connector = ConnectorName(name)
+        if self.world.promises.unreadable.pop(name, None) is None:
+            self.world.promises.unreadable[name] = self.world.timeline.now
+        self.world.cluster.unreadable ^= {connector}
 
     def _task_fails(self, name: str) -> None:
         rules = self.world.cluster.rules
@@ -327,24 +360,36 @@ class Day:
     def _outage(self, _: str) -> None:
         world = self.world
         forge = ("forge_is_down",) if world.forge is not None else ()
-        part = self.random.choice(("git_is_down", "connect_is_down", "disk_is_full", *forge))
+        part = self.random.choice(("git_is_down", "connect_is_down", "ledger_is_down", *forge))
         setattr(world, part, True)
+        if part == "ledger_is_down" and world.server is not None:
+            world.server.restart()
         world.timeline.at(self.random.uniform(5, 90), world.people, lambda: setattr(world, part, False))
 
     def _clock(self, _: str) -> None:
-        self.world.set_clock(self.random.choice((-3600, -60, 60, 3600)))
+        """Someone sets the clock of all machines, or with PostgreSQL of one."""
+        by, living = self.random.choice((-3600, -60, 60, 3600)), self.world.living
+        is_one = self.world.server is not None and living and self.random.random() < 0.5
+        self.world.set_clock(by, self.random.choice(living).life if is_one else None)
 
     # What must be true when it is over.
 
     def settle(self) -> None:
         """Faults cease. Raises AssertionError if the cluster then does not agree with the repository."""
         world = self.world
-        world.faults.are_over, world.git_is_down, world.connect_is_down, world.disk_is_full = True, False, False, False
+        world.faults.are_over, world.git_is_down, world.connect_is_down, world.ledger_is_down = (
+            True,
+            False,
+            False,
+            False,
+        )
         world.forge_is_down = False
-        if not world.living:
-            world.start_replica()
+        world.cluster.unreadable.clear()
+        world.promises.unreadable.clear()
         world.note("faults cease")
         for _ in range(QUIET):
+            if not world.living:
+                world.start_replica()
             self.run(AFTER)
             wrong = self.differences()
             if self.pull_requests is not None:
@@ -410,6 +455,10 @@ def _change_name(path: str) -> OffsetChangeName:
 ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "config": Day._config,
     "bad config": Day._bad_config,
+    "rejected config": Day._rejected_config,
+    "hold": Day._hold,
+    "rollout decision": Day._decide_rollout,
+    "unreadable": Day._unreadable,
     "configs": Day._configs,
     "revert": Day._revert,
     "state": Day._state,

@@ -17,6 +17,9 @@ kind: Connector
 metadata: {{{{name: {{}}}}}}
 spec: {{{{class: {CLASS}, state: absent}}}}
 """
+REJECTED = "reject"
+"""A config key that Connect does not accept."""
+SUSPEND, OBSERVE = "suspend: true", "mode: observe"
 
 
 @dataclass
@@ -34,6 +37,10 @@ class Declared:
     """The number in the name of the variable with its secret; 0 if it has none."""
     broken: str = ""
     """What it contains instead of a specification: a syntax error, or something that the schema does not allow."""
+    hold: str = ""
+    """The line of its specification by which gitops-connect leaves it as it is; empty: there is none."""
+    rejected: bool = False
+    """Whether Connect rejects its config."""
     resets: bool = False
     """Whether the offsets are reset when the connector is deleted, and set when it is created."""
     says_absent: bool = False
@@ -44,7 +51,11 @@ class Declared:
     @property
     def config(self) -> dict[str, str]:
         config = {"connector.class": CLASS, "version": str(self.version), "tasks.max": "1"}
-        return config | ({"start": "fail"} if self.fails else {})
+        return config | ({"start": "fail"} if self.fails else {}) | ({REJECTED: "true"} if self.rejected else {})
+
+    @property
+    def is_left(self) -> bool:
+        return self.is_there and not self.broken and bool(self.hold)
 
     def document(self, name: str) -> str | None:
         """None if there is none."""
@@ -66,12 +77,13 @@ class Declared:
         lines += ["  onDelete: {offsets: reset}", _SEED] if self.resets and not self.is_strimzi else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
+        lines += [f"  {self.hold}"] if self.hold else []
         lines += [f"  secrets: {{password: {{env: SECRET_{self.secret}}}}}"] if self.secret else []
         return "\n".join([*lines, ""])
 
     def differs_from(self, there: ObservedConnector | None, ill: Set[ConnectorName]) -> str:
         """How the connector differs from its document; empty if it does not. One that is `ill` may have failed."""
-        if self.broken:
+        if self.broken or self.is_left or self.rejected:
             return ""
         if not self.is_there:
             return "" if there is None else "it is still there"

@@ -25,7 +25,11 @@ class Point(Enum):
     TOUCH = ("dies", "freezes for 1", "freezes for 6", "freezes for 12", "freezes for 40")
     """Before any instruction."""
     COMMIT = ("dies", "finds a full disk")
-    """In a transaction of the ledger, before its end."""
+    """In a transaction of an SQLite ledger, before its end."""
+    STATEMENT = ("dies", "freezes for 1", "freezes for 12", "loses its connection")
+    """Before a statement of a transaction in PostgreSQL."""
+    SERVER_COMMIT = (*STATEMENT, "takes effect, but is not answered")
+    """Before the end of a transaction in PostgreSQL that writes."""
     READ = ("is not answered", "is answered 409", "is answered 500")
     REQUEST = (
         "takes effect, but is not answered",
@@ -46,6 +50,10 @@ class Point(Enum):
         "is answered late",
     )
     """A request to the forge."""
+
+
+class UnseenCommit(LedgerUnusable):
+    """The connection was lost during a commit that took effect. The product cannot tell it from another loss."""
 
 
 UNSEEN = "takes effect, but is not answered"
@@ -75,6 +83,8 @@ class Rates:
     forge: float = 0.0
 
     def of(self, fault: str, point: Point) -> float:
+        if point in (Point.STATEMENT, Point.SERVER_COMMIT):
+            return {"dies": self.death / 4, "freezes for 1": self.freeze / 8}.get(fault, self.disk / 4)
         if fault == "dies":
             return self.death
         if fault.startswith("freezes"):

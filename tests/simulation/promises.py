@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, cast
 
 from sqlalchemy import select
@@ -15,10 +16,10 @@ from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
-from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
 from simulation.coverage import Feature
-from simulation.declared import Declared
+from simulation.declared import REJECTED, SUSPEND, Declared
 
 if TYPE_CHECKING:
     from simulation.world import Replica, World
@@ -35,6 +36,8 @@ _FEATURES = {
     "delete": Feature.PRUNE,
     "reset_active_topics": Feature.ANNOTATION,
 }
+_FINISHES = ("stop", "alter_offsets", "alter_offsets_with", "reset_offsets", "resume", "pause")
+"""Requests by which an offset change is finished that was begun."""
 _SEEN = 20.0
 """Seconds in which a daemon without faults has seen a failure."""
 _TOUCHES = 400
@@ -52,6 +55,8 @@ class _Trial:
     """Whether the ledger knows a config with which the connector worked."""
     has_worked: bool = False
     has_failed: bool = False
+    failed: float = inf
+    """When."""
     must_roll_back: bool = False
     """It has failed early enough for the daemon to see it before the trial is over."""
 
@@ -68,6 +73,10 @@ class Promises:
     paused: dict[str, float] = field(default_factory=dict)
     """When someone has paused or stopped a connector that ran, if nobody has taken that back."""
     suspended: dict[str, float] = field(default_factory=dict)
+    unreadable: dict[str, float] = field(default_factory=dict)
+    """Since when no worker can say what a connector is."""
+    continued: set[Revision] = field(default_factory=set)
+    """The rollouts about which someone has decided."""
     _changed: dict[str, Revision] = field(default_factory=dict)
     """The last commit that changed the document of a connector."""
     _trials: dict[str, _Trial] = field(default_factory=dict)
@@ -119,10 +128,18 @@ class Promises:
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
         assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
         if verb == "delete":
-            assert not declared.is_there, f"{name} is deleted, and is declared"
+            begun = self.world.accounts.of(name).begun.values()
+            is_finished = any(one.kind is OffsetChangeKind.CLEAR for one, _ in begun)  # it is created again
+            assert not declared.is_there or is_finished, f"{name} is deleted, and is declared"
         if verb in ("create", "configure"):
             self._require_config(name, declared, rest[0])
+            if self.world.cluster_settings.get("connect_validate"):
+                assert REJECTED not in rest[0], f"{name} gets a config that Connect rejects"
         self._require_hold_respected(replica, verb, name, has_begun=account.is_open)
+        if declared.is_left:
+            may_be = _FINISHES if account.is_open else ("resume", "pause")
+            is_allowed = declared.hold == SUSPEND and verb in may_be
+            assert is_allowed, f"{verb} {name}, whose document says {declared.hold}"
 
     def took_effect(self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any]) -> None:
         """The cluster has accepted a request."""
@@ -140,6 +157,7 @@ class Promises:
                 self._restarts[name] = (self.world.timeline.now, plan)
         declared = self._declared(plan.revision)[name]
         if verb == "configure" and rest[0].get("version") == str(declared.version):
+            self._require_rollout_goes_on(name, replica.observed)
             self._begin_trial(name, rest[0]["version"])
 
     def met(self, *features: Feature) -> None:
@@ -162,8 +180,9 @@ class Promises:
     def _require_hold_respected(self, replica: Replica, verb: str, name: str, *, has_begun: bool) -> None:
         observed = replica.observed
         if name in self.suspended and self.suspended[name] < observed:
-            finishes = ("stop", "alter_offsets", "alter_offsets_with", "reset_offsets") if has_begun else ()
-            assert verb in (*finishes, "resume", "pause"), f"{verb} {name}, which is suspended"
+            may_be = _FINISHES if has_begun else ("resume", "pause")
+            assert verb in may_be, f"{verb} {name}, which is suspended"
+        assert self.unreadable.get(name, inf) >= observed, f"{verb} {name}, which nobody can read"
         if name in self.paused and self.paused[name] < observed and self._respects_pauses:
             assert verb not in ("resume", "restart", "restart_part"), f"{verb} {name}, which someone has paused"
 
@@ -196,6 +215,15 @@ class Promises:
             self.suspended[name] = self.world.timeline.now
 
     # At most `rollout_size` connectors run with a new config that has not proved itself, and those that have failed.
+
+    def _require_rollout_goes_on(self, name: str, observed: float) -> None:
+        """After a failure with its commit, no other connector gets its config, unless someone decides otherwise."""
+        revision = self._changed[name]
+        if self.world.cluster_settings.get("rollout_max_failures") and not self.continued:
+            for other, trial in self._trials.items():
+                is_same = self._changed[other] == revision and trial.version == str(self.latest[other].version)
+                has_failed = trial.must_roll_back and trial.failed < observed
+                assert other == name or not (is_same and has_failed), f"{name} gets a config with which {other} failed"
 
     def _begin_trial(self, name: str, version: str) -> None:
         size, instance = self.world.cluster_settings.get("rollout_size", 0), self.world.cluster.rules.connectors[name]
@@ -238,6 +266,7 @@ class Promises:
             watch, now = self.world.cluster_settings.get("rollback_watch", 0), self.world.timeline.now
             if "FAILED" in states:
                 is_early = now < trial.since + watch - _SEEN and self.world.clock_set < trial.since
+                trial.failed = min(trial.failed, now)
                 trial.must_roll_back |= trial.has_healthy and is_early
 
     def job_ended(self, replica: Replica, name: str, touches: int) -> None:
@@ -250,7 +279,8 @@ class Promises:
         for change, connector in self.changes.items():
             record = records.get(change)
             is_settled = record is not None and record.state is not OffsetChangeState.OPEN
-            if not is_settled and not {change, connector} & told:
+            is_rejected = self.latest[connector].rejected  # its steps fail, and the journal says why
+            if not is_settled and not is_rejected and not {change, connector} & told:
                 yield f"{change} is not applied"
 
     def _is_justified(self, planned: ConnectorPlan) -> bool:
@@ -269,7 +299,7 @@ class Promises:
         """The connectors that have failed on trial, and still have that config although they worked with another."""
         for name, trial in self._trials.items():
             instance = self.world.cluster.rules.connectors.get(name)
-            if instance is None or instance is not trial.instance or name in {*told, *self.suspended}:
+            if instance is None or instance is not trial.instance or name in self._left(told):
                 continue
             reported, is_same = instance.reported, instance.config.get("version") == trial.version
             is_failed = reported is not None and reported.state == "FAILED" and trial.must_roll_back
@@ -278,6 +308,10 @@ class Promises:
             if is_same and is_failed and is_wanted:
                 yield f"{name} has failed with version {trial.version}, and is not rolled back"
 
+    def _left(self, told: Set[str]) -> Set[str]:
+        """The connectors that gitops-connect leaves as they are, for a reason that it tells or people have given."""
+        return {*told, *self.suspended, *(name for name, one in self.latest.items() if one.is_left)}
+
     def untold(self, told: Set[str]) -> Iterator[str]:
         """The connectors that are not restarted any more, and of which the leader has not told people once."""
         for replica in self.world.living:
@@ -285,7 +319,7 @@ class Promises:
                 instance, is_old = self.world.cluster.rules.connectors.get(name), self.world.timeline.now > at + 25
                 if not replica.daemon.leadership.is_leader or not is_old or instance is None:
                     continue
-                if name in told or name in self.suspended:
+                if name in self._left(told):
                     continue
                 reported, count = instance.reported, replica.alarms.count("given up", name)
                 is_failed = reported is not None and reported.state == "FAILED"

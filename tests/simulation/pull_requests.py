@@ -316,7 +316,8 @@ class PullRequests:
         """After each event."""
         for number in self.forge.branches:
             kinds = Counter(one.kind for one in self._own_markers(number))
-            assert all(count == 1 for count in kinds.values()), f"pull request {number} has the comments {kinds}"
+            is_once = all(count == 1 for count in kinds.values())
+            assert is_once or self.day.world.has_late, f"pull request {number} has the comments {kinds}"
             comments = self.forge.comments(number)
             own = sum(one.author == OURS for one in comments)
             heads = sum(commit.startswith(f"{number:03}") for commit in self.forge.versions)

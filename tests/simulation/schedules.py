@@ -20,6 +20,7 @@ from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.world import LedgerTemplate, World
 
 _FREQUENT = ("review", "merge", "merge", "approval", "approval", "push to a pull request")
+_SKEWS = (0, 0, 0, 0, 60, -3600)
 _WITH_REVIEWS = 6
 """One of so many seeds has pull requests."""
 _MOST_TRIES = 400
@@ -42,11 +43,15 @@ class Schedule:
     version: str = "4.3.1"
     """Of the workers."""
     faults: Mapping[int, str] | None = None
+    is_postgres: bool = False
+    skew: float = 0.0
     forge: ForgeSettings | None = None
     """Which reviews are required; None: nobody uses pull requests."""
 
     def __str__(self) -> str:
-        lines = [f"SEED={self.seed}, {self.replicas} replicas, {'new' if self.is_new else 'in sync'}, {self.settings}"]
+        ledger = f"PostgreSQL, clocks {self.skew} s apart" if self.is_postgres else "SQLite"
+        began = "new" if self.is_new else "in sync"
+        lines = [f"SEED={self.seed}, {self.replicas} replicas, {ledger}, {began}, {self.settings}"]
         lines += [f"  workers: {self.version}"]
         lines += [f"  reviews: {self.forge}"] if self.forge is not None else []
         lines += [f"  after {one.wait} s: {one.action} {one.connector} ({one.choice})" for one in self.happenings]
@@ -86,7 +91,7 @@ def schedule_of(seed: int) -> Schedule:
     theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
     schedule = Schedule(
         seed,
-        _settings(random, theme),
+        _settings(random, theme, seed),
         Rates(
             death=random.choice((0, 0, 0.004)),
             freeze=random.choice((0, 0, 0, 0.006, 0.02)),
@@ -101,6 +106,8 @@ def schedule_of(seed: int) -> Schedule:
         _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
         random.choice(("4.3.1", "4.3.1", "4.3.1", "3.6.0")),
     )
+    if schedule.replicas > 1 or seed % 5 == 0:
+        schedule = replace(schedule, is_postgres=True, skew=_SKEWS[seed // 5 % len(_SKEWS)])
     if not has_reviews:
         return schedule
     settings = ForgeSettings(
@@ -127,7 +134,7 @@ def _happenings(random: Random, usual: Sequence[str], others: Sequence[str], cou
     )
 
 
-def _settings(random: Random, theme: Collection[str]) -> Mapping[str, Any]:
+def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str, Any]:
     return {
         "prune": True,
         "max_deletions": 1.0,
@@ -136,6 +143,8 @@ def _settings(random: Random, theme: Collection[str]) -> Mapping[str, Any]:
         "min_running": Duration(random.choice((0, 5))),
         "on_manual_pause": random.choice(tuple(OnManualPause)),
         "rollback_watch": Duration(30 if "bad config" in theme else random.choice((0, 30))),
+        "rollout_max_failures": 1 if seed % 3 == 1 else 0,
+        "connect_validate": seed % 8 == 3,
         "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
     }
 
@@ -145,7 +154,16 @@ def live(schedule: Schedule, beginnings: Beginnings) -> Day:
     ledger = (beginnings.new if schedule.is_new else beginnings.in_sync).copy()
     faults = Faults(schedule.rates, Random(schedule.seed + 1), schedule.faults)
     with closing(
-        World(faults, ledger, beginnings.directory, schedule.settings, schedule.version, schedule.forge)
+        World(
+            faults,
+            ledger,
+            beginnings.directory,
+            schedule.settings,
+            schedule.version,
+            schedule.forge,
+            is_postgres=schedule.is_postgres,
+            skew=schedule.skew,
+        )
     ) as world:
         day = Day(world)
         try:

@@ -31,6 +31,8 @@ class Life:
     is_dead: bool = False
     frozen_until: float = 0.0
     """Until then, none of its activities goes on. In seconds since the start."""
+    moved: float = 0.0
+    """Seconds by which the clock of its machine differs from those of other machines."""
 
     def require(self) -> None:
         if self.is_dead:
@@ -108,7 +110,7 @@ class SimulatedClock:
     life: Life
 
     def now(self) -> datetime:
-        return START + timedelta(seconds=self.timeline.now + self.timeline.moved)
+        return START + timedelta(seconds=self.timeline.now + self.timeline.moved + self.life.moved)
 
     def monotonic(self) -> float:
         return self.timeline.now

@@ -29,18 +29,20 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
+from gitops_connect.connect.validation import ConfigVerdict, Plugin
 from gitops_connect.connect.wire import offsets_body
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, RebalanceInProgress, SourceUnavailable
+from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, RebalanceInProgress, SourceUnavailable
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import Process
+from gitops_connect.ledger.leases import LEASE_SECONDS, Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
@@ -59,6 +61,7 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
+from simulation.declared import CLASS, REJECTED
 from simulation.faults import ERRORS, HALF, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
@@ -71,6 +74,7 @@ from simulation.forge import (
 )
 from simulation.jobs import SimulatedJobs
 from simulation.large_changes import HELD, without_spark
+from simulation.postgresql import PostgresDatabase, PostgresServer
 from simulation.promises import LOCAL, Promises
 from simulation.repository import Repository
 from simulation.timeline import START, AtOnce, Killed, Life, SimulatedClock, Timeline
@@ -117,9 +121,9 @@ def counting(current: Offsets) -> Offsets:
 
 
 class SimulatedDatabase(Database):
-    """The ledger as one replica uses it. A transaction that has begun is rolled back if the replica dies in it.
+    """An SQLite ledger as one replica uses it. A transaction is rolled back if the replica dies in it.
 
-    All replicas share one connection: activities only give way before a transaction, never in it.
+    All share one connection: activities only give way before a transaction, never in it.
     """
 
     def __init__(self, connection: Connection, replica: Replica | None = None) -> None:
@@ -155,11 +159,11 @@ class SimulatedDatabase(Database):
 
 
 class SimulatedLedger(AccountedLedger):
-    """A ledger for several replicas, as on PostgreSQL: leases expire by the time of the world."""
+    """SQLite allows one replica, although this ledger has no file."""
 
     @property
     def allows_replicas(self) -> bool:
-        return True
+        return isinstance(self._database, PostgresDatabase)
 
 
 class SimulatedClient:
@@ -186,10 +190,12 @@ class SimulatedClient:
             return partial(self._effect, verb, found)
         return partial(self._read, verb, found) if callable(found) else found
 
-    def validate(self, *_: Any) -> None:
-        """Only to find out whether sources are exactly once, which then stays unknown."""
-        self._replica.touch("validate")
-        raise ERRORS["is answered 500"]
+    def plugins(self) -> tuple[Plugin, ...]:
+        return (Plugin(CLASS, ConnectorType.SOURCE, "1"),)
+
+    def validate(self, name: str, config: Mapping[str, str], **_: object) -> ConfigVerdict:
+        self._replica.touch(f"validate {name}")
+        return ConfigVerdict({REJECTED: ("no such key",)} if REJECTED in config else {}, frozenset(), frozenset(config))
 
     def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
         """They are too many for memory, although they are few."""
@@ -231,6 +237,8 @@ class SimulatedClient:
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
         world.before_effect(verb, *arguments)
         fault, answer = world.fault(Point.REQUEST), None
+        if verb in ("create", "configure") and REJECTED in arguments[1]:
+            fault = "is answered 400"
         if fault == HALF and verb in _HALVES:
             arguments = (arguments[0], *map(_HALVES[verb], arguments[1:]))
         if fault in ("", UNSEEN) or (fault == HALF and verb in _HALVES):
@@ -269,14 +277,17 @@ class Replica:
         self.world = world
         self.life = Life(f"replica {number}")
         self.clock = SimulatedClock(world.timeline, self.life)
-        ledger = SimulatedLedger(SimulatedDatabase(world.connection, self), KEY, world.accounts)
+        database = (
+            SimulatedDatabase(world.connection, self) if world.server is None else PostgresDatabase(world.server, self)
+        )
+        ledger = SimulatedLedger(database, KEY, world.accounts)
         client = cast(ConnectClient, SimulatedClient(self))
         runtime = replace(
             world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock, verdicts=VerdictCache()
         )
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         self.daemon._repository._caches = CACHES
-        world.timeline.at(0, self.life, self.daemon.begin)
+        world.timeline.at(0, self.life, self._begin)
         self.alarms = Alarms(world.timeline, self.life)
         self._touches: dict[greenlet, int] = {}  # by the activities that carry out jobs
         if world.forge is not None:
@@ -291,6 +302,13 @@ class Replica:
         """When the cluster was observed for the plan in effect; earlier if the clock was set meanwhile."""
         at = self.view.observed
         return -inf if at is None else self.world.seconds_of(at)
+
+    def _begin(self) -> None:
+        try:
+            self.daemon.begin()
+        except (LedgerBusy, LedgerUnusable) as error:
+            self.world.note(f"{self.life.name} ends: {error}")
+            self.life.is_dead = True
 
     def _begin_reviews(self, runtime: Runtime) -> None:
         forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
@@ -315,24 +333,28 @@ class Replica:
             self._touches[activity] += 1
         fault = self.world.faults.next(Point.TOUCH)
         if fault == "dies":
-            self._die(what)
+            self.die(what)
         elif fault:
-            self.world.note(f"{self.life.name} {fault} before {what}")
-            seconds = float(fault.rpartition(" ")[2])
-            self.life.frozen_until = self.world.timeline.now + seconds
-            self.clock.sleep(seconds)
+            self.freeze(fault, what)
 
     def commits(self) -> None:
         """This process is about to end a transaction of the ledger."""
         self.life.require()
-        fault = "finds a full disk" if self.world.disk_is_full else self.world.faults.next(Point.COMMIT)
+        fault = "finds a full disk" if self.world.ledger_is_down else self.world.faults.next(Point.COMMIT)
         if fault == "dies":
-            self._die("the commit")
+            self.die("the commit")
         elif fault:
             self.world.note(f"{self.life.name} {fault}")
             raise ERRORS[fault]
 
-    def _die(self, what: str) -> None:
+    def freeze(self, fault: str, what: str) -> None:
+        self.world.note(f"{self.life.name} {fault} before {what}")
+        seconds = float(fault.rpartition(" ")[2])
+        self.world.has_late |= seconds > LEASE_SECONDS
+        self.life.frozen_until = self.world.timeline.now + seconds
+        self.clock.sleep(seconds)
+
+    def die(self, what: str) -> None:
         self.world.note(f"{self.life.name} dies before {what}")
         self.life.is_dead = True
         raise Killed(self.life.name)
@@ -352,10 +374,17 @@ class World:
     """Of the workers."""
     forge_settings: ForgeSettings | None = None
     """None: without pull requests."""
+    is_postgres: bool = False
+    """Whether the ledger has the rules of PostgreSQL."""
+    skew: float = 0.0
+    """Seconds by which the clock of each replica is ahead of that of the replica before."""
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
-    disk_is_full: bool = False
+    has_late: bool = False
+    """Whether a replica was frozen for longer than its lease: what it sends to the forge afterwards may come late."""
+    ledger_is_down: bool = False
+    """The disk of an SQLite ledger is full, or the PostgreSQL server is away."""
     forge_is_down: bool = False
 
     def __post_init__(self) -> None:
@@ -366,8 +395,9 @@ class World:
         self.accounts = Accounts()
         self.promises = Promises(self)
         self.accounts.follow(self.cluster, self.promises.state_changed)
-        self.clock_set = -inf
-        """When the clock was last set."""
+        self.server = PostgresServer(self) if self.is_postgres else None
+        self.clock_set = inf if self.skew else -inf
+        """When a clock was last set; another leader with another clock is like a clock that is set."""
         self.moved = [0.0]
         """By how many seconds the clock was off so far, each time."""
         self._replicas = 0
@@ -376,7 +406,9 @@ class World:
         self.secrets = Secrets(self.fail)
         self._replaced = ExitStack()
         self.forge = self._forge() if self.forge_settings is not None else None
-        cluster = ClusterSettings(LOCAL, ("http://127.0.0.1:1",), connect_validate=False, **self.cluster_settings)
+        cluster = ClusterSettings(
+            LOCAL, ("http://127.0.0.1:1",), **{"connect_validate": False, **self.cluster_settings}
+        )
         self.settings = Settings(
             NOWHERE,
             repository=RepositorySettings(interval=Duration(10)),
@@ -391,17 +423,18 @@ class World:
         clients = {LOCAL: cast(ConnectClient, self.cluster)}
         self.runtime = Runtime(self.settings, self.ledger, clients, self.secrets, spark, self.cluster.clock)
         """For the commands of people."""
-        self._replaced.enter_context(patch.object(Process, "current", lambda: ELSEWHERE))
+        self._replace()
+
+    def _replace(self) -> None:
+        """What all worlds of this process share, until the end of this one."""
+        logger, log = logging.getLogger("gitops_connect"), _Collected(self)
+        logger.addHandler(log)
+        self._replaced.callback(logger.removeHandler, log)
+        self._replaced.enter_context(patch.object(logger, "level", logging.INFO))
+        self._replaced.enter_context(patch.object(Process, "current", lambda: replace(ELSEWHERE, host=self._host)))
         self._replaced.enter_context(without_spark())
-        self.log = _Collected(self)
-        logger = logging.getLogger("gitops_connect")
-        logger.addHandler(self.log)
-        self._level, logger.level = logger.level, logging.INFO
 
     def close(self) -> None:
-        logger = logging.getLogger("gitops_connect")
-        logger.removeHandler(self.log)
-        logger.level = self._level
         for life in (self.people, *(one.life for one in self.replicas)):
             life.is_dead = True
         self.timeline.close()
@@ -430,9 +463,16 @@ class World:
     def note(self, text: str) -> None:
         self.history.append(f"{self.timeline.now:8.2f} {text}")
 
+    @property
+    def _host(self) -> str:
+        life = self.timeline.life
+        return self.people.name if life is None else life.name
+
     def start_replica(self) -> None:
         self._replicas += 1
         self.replicas.append(Replica(self, self._replicas))
+        self.replicas[-1].life.moved = self._replicas * self.skew
+        self._note_clocks()
 
     @property
     def living(self) -> list[Replica]:
@@ -446,11 +486,17 @@ class World:
         """The seconds since the start at that time of day; the least if the clock was set meanwhile."""
         return min((at - START).total_seconds() - one for one in self.moved)
 
-    def set_clock(self, by: float) -> None:
-        """Someone sets the clock of all machines."""
-        self.timeline.moved += by
-        self.clock_set = self.timeline.now
-        self.moved.append(self.timeline.moved)
+    def set_clock(self, by: float, life: Life | None = None) -> None:
+        """Someone sets the clock of the machine of that replica, or of all machines."""
+        if life is not None:
+            life.moved += by
+        else:
+            self.timeline.moved += by
+        self.clock_set = max(self.clock_set, self.timeline.now)
+        self._note_clocks()
+
+    def _note_clocks(self) -> None:
+        self.moved += {self.timeline.moved + one.life.moved for one in self.replicas} - {*self.moved}
 
 
 class _Collected(logging.Handler):

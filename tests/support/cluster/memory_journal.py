@@ -100,6 +100,8 @@ class MemoryJournal:
     def configuring(self, connector: ConnectorName) -> None:
         """Trials of configs are known to the ledger, and not to this journal."""
 
+    rejected = configuring
+
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
