@@ -102,15 +102,8 @@ class ReviewedChanges:
         if offset_change.kind is not OffsetChangeKind.CLEAR:
             path = f"changes/{offset_change.name}.yaml"
             text = self._forge.repository.files.get(path)
-        if before and not self._had_no_effect(offset_change):
+        if before:
             self._require((path, text), f"{offset_change.name} begins")
-
-    def _had_no_effect(self, offset_change: OffsetChange) -> bool:
-        """Whether it would have changed nothing when it was planned. Then, no review is required."""
-        plans = (replica.view.plan for replica in self._world.living)
-        planned = (one for plan in plans if plan is not None for one in plan.offset_changes)
-        found = (one.difference for one in planned if one.name == offset_change.name)
-        return any(one is not None and one.changes_nothing for one in found)
 
     def sends(self, verb: str, name: str, *arguments: Any) -> None:
         """A request with an effect is sent."""
