@@ -29,6 +29,7 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
+from gitops_connect.connect.validation import ConfigKey, KeyType, Plugin
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
@@ -38,6 +39,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
+from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PullRequestReviews
@@ -54,6 +56,7 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
+from simulation.declared import CLASS
 from simulation.faults import ERRORS, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
@@ -106,6 +109,19 @@ def counting(current: Offsets) -> Offsets:
 
 def _number(offset: str) -> int:
     return int(offset.partition(":")[2].rstrip("}"))
+
+
+class _Cluster(MemoryCluster):
+    """With the class of the connectors: a pull request with a class that no worker has is not planned."""
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        return (Plugin(CLASS, ConnectorType.SOURCE, self.rules.version),)
+
+    all_plugins = plugins
+
+    def definition(self, *_: str) -> Mapping[str, ConfigKey]:
+        types = {"version": KeyType.STRING, "start": KeyType.STRING, "password": KeyType.PASSWORD}
+        return {key: ConfigKey(one, False) for key, one in types.items()}
 
 
 class SimulatedDatabase(Database):
@@ -377,7 +393,7 @@ class World:
         self.connection.close()
 
     def _cluster(self) -> MemoryCluster:
-        cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        cluster = _Cluster(SimulatedClock(self.timeline, self.people))
         cluster.rules.transit = 0.3
         cluster.rules.group = Group(cluster.rules, "worker-1:8083", "worker-2:8083")
         cluster.rules.group.max_delay = 20
