@@ -174,6 +174,8 @@ class PlannedOffsetChange:
     """One offset change in a plan: its effect, or the reason why it does nothing (`message`).
 
     `heap` is what a large change needs of each worker's memory. `annotation` is set if annotations request the change.
+    `may_move` is True if the current offsets may be others when the change is sent: its connector runs, or someone has
+    deleted it, and Connect keeps the offsets of a deleted connector.
     """
 
     name: OffsetChangeName
@@ -187,6 +189,7 @@ class PlannedOffsetChange:
     digest: Digest | None = None
     heap: HeapEstimate | None = None
     annotation: AnnotationAction | None = None
+    may_move: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +326,10 @@ def destructive_effects(connector: ConnectorPlan) -> tuple[DestructiveEffect, ..
 
 
 def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
-    carried_out = set()
+    carried_out = dict[OffsetChangeName, Action]()
     for step in connector.steps:
         if step.offset_change is not None:
-            carried_out.add(step.offset_change.name)
+            carried_out[step.offset_change.name] = step.action
         if step.action is Action.DELETE:
             yield DestructiveEffect(DestructiveKind.DELETE)
         if step.action is Action.RESET and step.offset_change is not None:
@@ -336,7 +339,10 @@ def _effects(connector: ConnectorPlan) -> Iterator[DestructiveEffect]:
             yield DestructiveEffect(DestructiveKind.DELIVERY)
     for one in connector.offset_changes:
         if one.name in carried_out and one.difference is not None:
-            yield from _of_offset_change(one, one.difference)
+            known = [*_of_offset_change(one, one.difference)]
+            is_sent = carried_out[one.name] is Action.ALTER
+            uncertain = DestructiveEffect(DestructiveKind.UNCERTAIN, reviewed_name(one.name), one.digest)
+            yield from known or [uncertain] * (one.may_move and is_sent)
 
 
 def _of_offset_change(offset_change: PlannedOffsetChange, difference: Difference) -> Iterator[DestructiveEffect]:

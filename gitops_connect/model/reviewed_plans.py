@@ -43,6 +43,8 @@ class DestructiveKind(Enum):
     CHANGED = "changed"
     REMOVED = "removed"
     SKIP = "skip"
+    UNCERTAIN = "uncertain"
+    """An offset change without another effect now, whose connector may have other offsets when it is sent."""
     DELIVERY = "weaker delivery"
 
 
@@ -68,6 +70,8 @@ class DestructiveEffect:
         """Whether a reviewer who saw this effect has seen the planned one: it is the same change, and not more."""
         if (self.offset_change, self.digest) != (planned.offset_change, planned.digest):
             return False
+        if planned.kind is DestructiveKind.UNCERTAIN:  # it is the same change
+            return True
         if self.kind is DestructiveKind.RESET:
             return planned.kind in (DestructiveKind.RESET, DestructiveKind.REMOVED)
         if self.kind is not planned.kind or not self._covers_distance(planned):

@@ -153,7 +153,7 @@ class _OffsetChangesPlanner:
             difference = seen.difference
             if not self._exists:
                 difference = find_difference(self._current, seen.patch, self._shape, exact=False)
-            shown = replace(shown, difference=difference)
+            shown = replace(shown, difference=difference, may_move=self._may_move(offset_change))
             self._decide(complete, shown, seen, "offsets/unacknowledged", offset_change)
 
     def _plan_large(self, offset_change: DesiredOffsetChange, shown: PlannedOffsetChange) -> None:
@@ -170,8 +170,23 @@ class _OffsetChangesPlanner:
         if seen is None:
             self._wait_for_offsets(shown)
             return
-        shown = replace(shown, difference=seen.difference, heap=heap)
+        shown = replace(shown, difference=seen.difference, heap=heap, may_move=self._may_move(offset_change))
         self._decide(complete, shown, seen, "offsets/unacknowledged", offset_change)
+
+    def _may_move(self, offset_change: DesiredOffsetChange) -> bool:
+        """Whether the current offsets may be others when the change is sent. A seed is for a connector without offsets.
+
+        Connect keeps the offsets of a deleted connector: one that was managed, or had an offset change, may have some.
+        """
+        name, situation = self._connector.name, self._situation
+        if offset_change.kind is OffsetChangeKind.SEED:
+            return False
+        if self._exists:
+            return situation.observed.connectors[name].state not in (WorkerState.STOPPED, WorkerState.PAUSED)
+        return name in situation.ownership or any(
+            one.connector == name and one.state is not OffsetChangeState.INTENDED
+            for one in situation.offsets.records.values()
+        )
 
     def _complete(self, offset_change: DesiredOffsetChange) -> OffsetChange:
         return OffsetChange(

@@ -64,9 +64,12 @@ class ForgeWriter:
     ) -> bool:
         """Write the comment of this kind, or replace it. Returns False if it is there already.
 
-        `afresh`: if its plan is another one, write a new comment. A forge sends no notification of an edited one.
+        `afresh`: if its plan is another one, write a new comment. A forge sends no notification of an edited one. A
+        process that was frozen may have written a second comment: a forge knows no lease. The earlier one is outdated.
         """
         own = self.own_comment(kind, comments)
+        for one in self._own_comments(kind, comments)[:-1]:
+            self.forge.write_comment(pull_request.number, outdated_comment(), one.id)
         if own is not None and own.body == body:
             return False
         before, after = (find_marker(one) for one in (own.body if own else "", body))
@@ -79,9 +82,12 @@ class ForgeWriter:
 
     def own_comment(self, kind: CommentKind, comments: Sequence[Comment]) -> Comment | None:
         """The comment of this kind by our own account: others can write the same marker."""
+        return next(reversed(self._own_comments(kind, comments)), None)
+
+    def _own_comments(self, kind: CommentKind, comments: Sequence[Comment]) -> list[Comment]:
         user = self.forge.user()
         markers = ((one, find_marker(one.body)) for one in comments if one.author == user)
-        return next((one for one, marker in markers if marker is not None and marker.kind is kind), None)
+        return [one for one, marker in markers if marker is not None and marker.kind is kind]
 
 
 _COMMAND = re.compile(rf"{PLAN}|{HELP}|(?P<verb>{APPROVE}|{REVOKE}) (?P<digest>[0-9a-f]{{64}})")

@@ -84,8 +84,10 @@ class MergedPlans:
         if self._mode is ReviewMode.AUTO:
             return NO_REVIEWS
         numbers = [one.number for one in self._merged] if revision == self._revision else []
+        if not numbers:
+            return Reviews(self._mode)
         shown = tuple(self._store.plans(numbers, PlanPurpose.REVIEW))
-        return Reviews(self._mode, shown, self._approved(numbers), numbers[-1] if numbers else None)
+        return Reviews(self._mode, shown, self._approved(numbers), numbers[-1])
 
     def _approved(self, numbers: Collection[int]) -> tuple[ReviewedPlan, ...]:
         return tuple(self._store.approved(numbers, self._needed))

@@ -30,6 +30,7 @@ from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
+from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import MOST_PARTITIONS, ConnectorPlan, OffsetChangeStatus, Plan
@@ -86,7 +87,15 @@ def actions(made: Plan) -> list[str]:
     return [step.action.value for step in made.steps]
 
 
+def asks(now: Situation) -> tuple[str, ...]:
+    """What nobody has reviewed."""
+    return tuple(
+        what for one in plan(replace(now, reviews=Reviews(ReviewMode.REVIEWED))).unreviewed for what in one.planned
+    )
+
+
 TO = {"a": 100, "b": 100}
+UNCERTAIN = ("uncertain (offset change back)",)
 
 
 @pytest.mark.parametrize("case", rows(__file__, "covered"), ids=lambda case: case["case"])
@@ -284,6 +293,47 @@ def test_a_suspended_or_observed_connector_is_not_blocked_twice() -> None:
     reviews = Reviews(ReviewMode.MANUAL)
     for desired in (wanted("orders", suspend=True), wanted("orders", mode="observe")):
         assert only(plan(given({"a": 120}, TO, desired=[desired], reviews=reviews))).unreviewed is None
+
+
+@pytest.mark.parametrize("state", [one for one in WorkerState if one is not WorkerState.DESTROYED])
+def test_a_change_of_offsets_that_may_move_needs_a_review(state: WorkerState) -> None:
+    """Whether the partition is new to the connector, or has the declared offset."""
+    is_sure = state in (WorkerState.STOPPED, WorkerState.PAUSED)
+    of_unknown_class = {"connector.class": "org.example.Unknown"}
+    new = given({"a": 100}, {"b": 5}, observed=[seen("orders", state.value)])
+    same = given(
+        {"a": 100},
+        {"a": 100},
+        desired=[wanted("orders", config=of_unknown_class)],
+        observed=[seen("orders", state.value, config=of_unknown_class)],
+    )
+    for now in (new, same):
+        assert asks(now) == (() if is_sure else UNCERTAIN)
+
+
+def test_a_change_that_is_only_recorded_needs_no_review() -> None:
+    now = given({"a": 100}, {"a": 100}, reviews=Reviews(ReviewMode.REVIEWED))
+    assert actions(plan(now)) == ["record"]
+    assert not asks(now)
+    configured = replace(
+        now, observed=replace(now.observed, connectors={ORDERS: seen("orders", config={"file": "/a"})})
+    )
+    assert asks(configured) == UNCERTAIN, "it is stopped for the change"
+
+
+def test_a_deleted_connector_that_was_managed_may_have_offsets() -> None:
+    """Connect keeps them. Without the offsets of a rewind, they were rewound unseen."""
+    deleted = given({}, {"a": 100}, observed=[])
+    assert asks(deleted) == UNCERTAIN
+    assert after_review(shown(given({"a": 120}, {"a": 100})), deleted).steps, "the same change was reviewed"
+    new = replace(deleted, ownership={})
+    assert not asks(new)
+    other, seed = change("other", "orders"), replace(change("seed", "orders"), kind=OffsetChangeKind.SEED)
+    for earlier, state, asked in ((other, "applied", UNCERTAIN), (seed, "intended", ())):
+        records = {earlier.name: record(earlier, state)}
+        assert asks(replace(new, offsets=replace(new.offsets, records=records))) == asked
+    seeded = wanted("orders", initial_offsets=replace(BACK, kind=OffsetChangeKind.SEED))
+    assert not asks(replace(deleted, desired=replace(deleted.desired, connectors=(seeded,), offset_changes=())))
 
 
 def test_directions_that_lose_nothing_need_no_review() -> None:

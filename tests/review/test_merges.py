@@ -27,7 +27,7 @@ from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatu
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
-from gitops_connect.report.comment_writer import answered_command
+from gitops_connect.report.comment_writer import CommentKind, Marker, answered_command
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import as_reviewed
@@ -422,6 +422,19 @@ def test_a_command_that_an_earlier_version_has_answered_is_not_answered_again(le
     ]
     ReviewCommands(forge, ledger.reviews, ManualClock()).carry_out(PULL_REQUEST, forge.comments(7))
     assert len(forge.comments(7)) == 2
+
+
+def test_of_two_comments_of_two_processes_the_earlier_one_is_outdated() -> None:
+    """One of them was frozen before it wrote the comment, and another one had become the leader."""
+    forge, other = MemoryForge(), Marker(CommentKind.BLOCKED, 7).line
+    body = f"{Marker(CommentKind.REVIEW, 7).line}plan"
+    forge.comments_of[7] = [
+        Comment(number, "gitops", text, is_edited=False) for number, text in enumerate((body, other, body))
+    ]
+    assert not ForgeWriter(forge, None).write(PULL_REQUEST, CommentKind.REVIEW, body, forge.comments(7))
+    outdated, *kept = (one.body for one in forge.comments(7))
+    assert outdated.startswith("**Outdated")
+    assert kept == [other, body]
 
 
 def test_an_approval_is_taken_back_by_everyone_with_write_access(ledger: Ledger) -> None:

@@ -110,7 +110,7 @@ class ReviewedChanges:
         """Whether it needed no review when it was planned: it changed nothing, or only added partitions."""
         plans = (replica.view.plan for replica in self._world.living)
         planned = (one for plan in plans if plan is not None for one in plan.offset_changes)
-        found = (one.difference for one in planned if one.name == offset_change.name)
+        found = (one.difference for one in planned if one.name == offset_change.name and not one.may_move)
         only = {Direction.NEW, Direction.SAME} if self._settings.review is ReviewMode.REVIEWED else {Direction.SAME}
         return any(one is not None and {*+Counter(one.counts)} <= only for one in found)
 
@@ -124,7 +124,10 @@ class ReviewedChanges:
             version = name, arguments[0]["version"]
             path, declared = f"{name}.yaml", f'"version": "{version[1]}"'
             if version not in self.versions:
-                if not any(one == path and declared in (text or "") for one, text in self._reviewed()):
+                if not any(
+                    (one == path and declared in (text or "")) or (verb == "create" and _connector((one, text)) == path)
+                    for one, text in self._reviewed()
+                ):
                     self._fail(f"{name} gets version {version[1]}, and nobody has approved it")
                 self.versions.add(version)
 
@@ -175,7 +178,7 @@ class PullRequests:
         """Something that a pull request may change."""
         day = self.day
         one = replace(day.declared[name])
-        what = day.random.choice(("config", "removal", "offset change", "offset change", "state", "secret"))
+        what = day.random.choice(("config", *["removal"] * 3, *["offset change"] * 4, "state", "secret"))
         if what == "offset change":
             return {}, dict([day.offset_change(name)])
         match what:
@@ -235,11 +238,11 @@ class PullRequests:
         if not known:
             return
         number, digest = random.choice((known[-1], random.choice(known)))
-        verb = random.choice(("approve", "approve", "approve", "approve", "revoke"))
-        who = random.choice((*WRITERS, *WRITERS, FORK_AUTHOR))
+        verb = random.choice((*["approve"] * 6, "revoke"))
+        who = random.choice((*WRITERS * 4, FORK_AUTHOR))
         command = f"gitops-connect {verb} {digest}"
         self._note(f"{who} comments {verb} {digest[:7]} on pull request {number}")
-        how = random.choice(("write", "write", "write", "edit", "edit of another"))
+        how = random.choice((*["write"] * 6, "edit", "edit of another"))
         comment = self.forge.say(number, who, command if how == "write" else "nice")
         if how != "write":
             editor = who if how == "edit" else random.choice(WRITERS)
@@ -290,7 +293,7 @@ class PullRequests:
         if number is None:
             return
         state = self.forge.status(self.forge.of(number).head, PLAN)
-        waits = random.random() < 0.5 and state is not CommitState.SUCCESS
+        waits = random.random() < 0.3 and state is not CommitState.SUCCESS
         if waits or number in self.never_merged or self.forge.conflicts(number):
             self._note(f"pull request {number} cannot be merged")
             return
@@ -316,8 +319,8 @@ class PullRequests:
         """After each event."""
         for number in self.forge.branches:
             kinds = Counter(one.kind for one in self._own_markers(number))
-            is_once = all(count == 1 for count in kinds.values())
-            assert is_once or self.day.world.has_late, f"pull request {number} has the comments {kinds}"
+            is_alone = len(self.day.world.replicas) == 1  # one that was frozen may write a second comment
+            assert not is_alone or kinds.total() == len(kinds), f"pull request {number} has the comments {kinds}"
             comments = self.forge.comments(number)
             own = sum(one.author == OURS for one in comments)
             heads = sum(commit.startswith(f"{number:03}") for commit in self.forge.versions)

@@ -19,8 +19,16 @@ from simulation.faults import Faults, Rates
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
 from simulation.world import LedgerTemplate, World
 
-_FREQUENT = ("review", "merge", "merge", "approval", "approval", "push to a pull request")
 _SKEWS = (0, 0, 0, 0, 60, -3600)
+_REVIEWS = (
+    ("merge", "review", "merge"),
+    ("merge", "review", "merge"),
+    ("merge", "approval", "approval"),
+    ("approval", "merge", "approval"),
+    ("approval", "push to a pull request", "merge after a push"),
+    ("push to a pull request", "merge after a push", "approval"),
+)
+"""How people go on after they have opened a pull request."""
 _WITH_REVIEWS = 6
 """One of so many seeds has pull requests."""
 _MOST_TRIES = 400
@@ -111,15 +119,29 @@ def schedule_of(seed: int) -> Schedule:
     if not has_reviews:
         return schedule
     settings = ForgeSettings(
-        review=random.choice((ReviewMode.REVIEWED, ReviewMode.REVIEWED, ReviewMode.MANUAL)),
+        review=random.choice((*[ReviewMode.REVIEWED] * 3, ReviewMode.MANUAL)),
         author_may_approve=random.random() < 0.7,
-        approvals=random.choice((1, 1, 2)),
+        approvals=random.choice((1, 1, 1, 2)),
     )
-    more = _happenings(random, _FREQUENT, tuple(OF_PULL_REQUESTS), random.randint(2, 4))
-    together = [*schedule.happenings[:2], *more]
-    random.shuffle(together)
-    review = replace(together[0], action="review", choice=random.getrandbits(32))
-    return replace(schedule, forge=settings, of_strimzi=(), happenings=(review, *together))
+    happenings = _review(random)
+    others = [*schedule.happenings[:2], *_happenings(random, tuple(OF_PULL_REQUESTS), tuple(OF_PULL_REQUESTS), 1)]
+    for another in others[random.randint(0, 1) :]:
+        happenings.insert(random.randint(1, len(happenings)), another)
+    return replace(schedule, forge=settings, of_strimzi=(), happenings=tuple(happenings))
+
+
+def _review(random: Random) -> list[Happening]:
+    """A pull request and what people do with it. Those who merge directly after a push do not read its plan."""
+    waits = {"push to a pull request": 11.0, "merge after a push": 0.3}
+    return [
+        Happening(
+            waits.get(action) or random.choice((2.0, 5.0, 11.0, 23.0)),
+            action.removesuffix(" after a push"),
+            random.choice(NAMES),
+            random.getrandbits(32),
+        )
+        for action in ("review", *random.choice(_REVIEWS))
+    ]
 
 
 def _happenings(random: Random, usual: Sequence[str], others: Sequence[str], count: int) -> tuple[Happening, ...]:

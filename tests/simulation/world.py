@@ -29,7 +29,7 @@ from support.cluster.memory_cluster import MemoryCluster
 from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.connect.responses import PATIENT
 from gitops_connect.connect.transport import RETRY
-from gitops_connect.connect.validation import ConfigVerdict, Plugin
+from gitops_connect.connect.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 from gitops_connect.connect.wire import offsets_body
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
@@ -37,7 +37,7 @@ from gitops_connect.declare import Caches
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, RebalanceInProgress, SourceUnavailable
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.leases import LEASE_SECONDS, Process
+from gitops_connect.ledger.leases import Process
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.manifests import SavedOffsets
@@ -120,6 +120,19 @@ def counting(current: Offsets) -> Offsets:
     return {**current, _COUNTED: offset_text({"n": number + 1})}
 
 
+class _Cluster(MemoryCluster):
+    """With the class of the connectors: a pull request with a class that no worker has is not planned."""
+
+    def plugins(self) -> tuple[Plugin, ...]:
+        return (Plugin(CLASS, ConnectorType.SOURCE, self.rules.version),)
+
+    all_plugins = plugins
+
+    def definition(self, *_: str) -> Mapping[str, ConfigKey]:
+        types = {**dict.fromkeys(("version", "start", REJECTED), KeyType.STRING), "password": KeyType.PASSWORD}
+        return {key: ConfigKey(one, False) for key, one in types.items()}
+
+
 class SimulatedDatabase(Database):
     """An SQLite ledger as one replica uses it. A transaction is rolled back if the replica dies in it.
 
@@ -189,9 +202,6 @@ class SimulatedClient:
         if verb in EFFECTS:
             return partial(self._effect, verb, found)
         return partial(self._read, verb, found) if callable(found) else found
-
-    def plugins(self) -> tuple[Plugin, ...]:
-        return (Plugin(CLASS, ConnectorType.SOURCE, "1"),)
 
     def validate(self, name: str, config: Mapping[str, str], **_: object) -> ConfigVerdict:
         self._replica.touch(f"validate {name}")
@@ -350,7 +360,6 @@ class Replica:
     def freeze(self, fault: str, what: str) -> None:
         self.world.note(f"{self.life.name} {fault} before {what}")
         seconds = float(fault.rpartition(" ")[2])
-        self.world.has_late |= seconds > LEASE_SECONDS
         self.life.frozen_until = self.world.timeline.now + seconds
         self.clock.sleep(seconds)
 
@@ -381,8 +390,6 @@ class World:
     history: list[str] = field(default_factory=list)
     git_is_down: bool = False
     connect_is_down: bool = False
-    has_late: bool = False
-    """Whether a replica was frozen for longer than its lease: what it sends to the forge afterwards may come late."""
     ledger_is_down: bool = False
     """The disk of an SQLite ledger is full, or the PostgreSQL server is away."""
     forge_is_down: bool = False
@@ -442,7 +449,7 @@ class World:
         self.connection.close()
 
     def _cluster(self) -> MemoryCluster:
-        cluster = MemoryCluster(SimulatedClock(self.timeline, self.people))
+        cluster = _Cluster(SimulatedClock(self.timeline, self.people))
         cluster.rules.version = self.version
         cluster.rules.transit = 0.3
         cluster.rules.group = Group(cluster.rules, "worker-1:8083", "worker-2:8083")
