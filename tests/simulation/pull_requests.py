@@ -345,7 +345,7 @@ class PullRequests:
             markers = [marker for marker in self._own_markers(one.number) if marker.kind is CommentKind.REVIEW]
             state = self.forge.status(one.head, PLAN)
             if not self.forge.branches[one.number].is_deleted and (
-                [marker.commit for marker in markers] != [one.head] or state is None
+                one.head not in [marker.commit for marker in markers] or state is None
             ):
                 found.append(f"pull request {one.number} is not planned: {markers}, {state}")
         return found
