@@ -17,7 +17,14 @@ from support.planner.plans_of_steps import plan
 from support.planner.situations import current_offsets, offsets_to
 
 from gitops_connect.apply.executor import execute
-from gitops_connect.errors import ConnectUnavailable, KafkaRefused, LedgerBusy, LedgerUnusable, NotStopped
+from gitops_connect.errors import (
+    ConnectUnavailable,
+    KafkaRefused,
+    LedgerBusy,
+    LedgerUnusable,
+    NotStopped,
+    OffsetsNotChanged,
+)
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectorType, WorkerState
@@ -260,6 +267,13 @@ class TestRefusals:
             assert cluster.stored["a"] == A30
             assert cluster.changed == []
             refusals = sum(verb == "alter" for verb, _ in cluster.calls)
+
+    def test_restored_offsets_that_changed_again_leave_the_change_in_progress(self) -> None:
+        cluster, journal, shown = runtime(), MemoryJournal(), iter([A20, A10, A10])
+        cluster.faults["alter", A].append(Fault(OffsetsNotChanged("half of it")))
+        cluster.on_call = lambda verb, name: cluster.stored.update({name: next(shown)}) if verb == "offsets" else None
+        assert results(run(cluster, journal, *steps(offset_change("alter", A30)))) == [APPLIED, BAD, SKIPPED]
+        assert "were restored, but the cluster shows other offsets now" in journal.noted["c"]
 
 
 class TestLostAnswers:

@@ -1,6 +1,6 @@
 """Random mutants of plan, apply, ledger and daemon: the tests, the types and the simulation must notice 95 % of them.
 
-`MUTANTS=50 SEED=7 pytest -s tests/mutants` tries other ones. A mutant runs in a copy of the tree, first with the quick
+`MUTANTS=50 SEED=7 pytest -s tests/mutants` tries other ones. A mutant runs in a copy of the tree, first with the
 tests that execute its function.
 """
 
