@@ -13,7 +13,6 @@ from dataclasses import replace
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName
@@ -37,7 +36,7 @@ from gitops_connect.plan.conditions import changes
 from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
-from gitops_connect.plan.rollbacks import begin_trial, next_histories
+from gitops_connect.plan.rollbacks import begin_trial, next_histories, queued
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import resets_seen_before_managed
 
@@ -120,8 +119,8 @@ class LedgerRecords:
             self._ledger.configs.record(self._cluster, {connector: trial})
 
     def rejected(self, connector: ConnectorName) -> None:
-        before = self._situation.config_histories.get(connector, ConfigHistory())
-        self._ledger.configs.record(self._cluster, {connector: before})
+        waiting = queued(self._situation, self._desired[connector])
+        self._ledger.configs.record(self._cluster, {connector: waiting})
 
     def count_restart(self, connector: ConnectorName) -> None:
         earlier = self._situation.restarts.get(connector)

@@ -24,6 +24,7 @@ from support.planner.situations import (
 )
 
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.config_histories import QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
@@ -34,6 +35,7 @@ from gitops_connect.model.restart_records import RequestKind
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 from gitops_connect.recorder import LedgerRecords
 
@@ -195,7 +197,15 @@ def test_a_rejected_config_ends_no_trial_of_the_config_before(ledger: WatchedLed
     records.configuring(ORDERS)
     assert ledger.configs.of(CLUSTER) != on_trial
     records.rejected(ORDERS)
-    assert ledger.configs.of(CLUSTER) == on_trial
+    waits = QueuedConfig(declared_config(second).digest, newer.revision)
+    assert ledger.configs.of(CLUSTER) == {ORDERS: replace(on_trial[ORDERS], queued=waits)}
+    later = replace(newer, revision=Revision("later"), config_histories=ledger.configs.of(CLUSTER))
+    records = LedgerRecords(ledger, later, plan(later), ManualClock())
+    records.before()
+    records.configuring(ORDERS)
+    trial = ledger.configs.of(CLUSTER)[ORDERS].trial
+    assert trial is not None
+    assert trial.revision == newer.revision, "it belongs to the commit that declared it"
 
 
 def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: WatchedLedger) -> None:

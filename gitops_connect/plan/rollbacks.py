@@ -7,7 +7,7 @@ the declared one until the document has another config. Offsets are never rolled
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -156,7 +156,9 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
         if known is None and options is None and desired.name not in waiting:
             continue
         history = known or ConfigHistory()
-        after, is_waiting = _queued(situation, desired, history, waiting), desired.name in waiting
+        is_waiting = desired.name in waiting
+        applied = history if desired.name in busy else replace(history, queued=None)  # a busy one may be rejected again
+        after = queued(situation, desired) if is_waiting else applied
         if after.rolled_back is not None and desired.rolled_back is None and not is_waiting:
             after = replace(after, rolled_back=None)
         observed, problem = situation.observed.connectors.get(desired.name), unhealthy.get(desired.name)
@@ -171,12 +173,9 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     return changed
 
 
-def _queued(
-    situation: Situation, desired: DesiredConnector, history: ConfigHistory, waiting: Collection[ConnectorName]
-) -> ConfigHistory:
-    if desired.name not in waiting:
-        return replace(history, queued=None)
-    declared = declared_config(desired).digest
+def queued(situation: Situation, desired: DesiredConnector) -> ConfigHistory:
+    """The history when the declared config has to wait, or was rejected: it belongs to the commit that declared it."""
+    history, declared = situation.config_histories.get(desired.name, ConfigHistory()), declared_config(desired).digest
     is_known = history.queued is not None and history.queued.digest == declared
     return history if is_known else replace(history, queued=QueuedConfig(declared, situation.revision))
 
