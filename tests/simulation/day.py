@@ -35,7 +35,7 @@ NAMES = ("one", "two", "three")
 STREAMS = "avwxyz"
 _ACKNOWLEDGEMENTS = ("rewind", "skip", "tombstone", "reset")
 BROKEN = "java.lang.IllegalStateException: no database"
-SHOWN = 0.1
+SHOWN = 0.05
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
 AFTER = 11.0
 """Seconds: a little more than `[repository] interval`."""
@@ -77,8 +77,8 @@ class Day:
             self.declared[name].is_strimzi = True
         self.declared["two"].resets = True
         if not is_new:
-            for name in ("two", "three"):  # too many for memory
-                self.world.cluster.stored[ConnectorName(name)] = at(dict.fromkeys(STREAMS, 20))
+            many = ConnectorName("three")  # too many for memory
+            self.world.cluster.stored[many] = at(dict.fromkeys(STREAMS, 20))
         for name in NAMES:
             self._write(name)
             self.world.cluster.progress[ConnectorName(name)] = counting

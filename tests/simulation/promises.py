@@ -71,7 +71,7 @@ class Promises:
     changes: dict[OffsetChangeName, str] = field(default_factory=dict)
     """The connector of each declared offset change."""
     paused: dict[str, float] = field(default_factory=dict)
-    """When someone has paused or stopped a connector that ran, if nobody has taken that back."""
+    """When Connect first said that someone has paused or stopped a connector that ran, unless it was taken back."""
     suspended: dict[str, float] = field(default_factory=dict)
     unreadable: dict[str, float] = field(default_factory=dict)
     """Since when no worker can say what a connector is."""
@@ -183,7 +183,7 @@ class Promises:
             may_be = _FINISHES if has_begun else ("resume", "pause")
             assert verb in may_be, f"{verb} {name}, which is suspended"
         assert self.unreadable.get(name, inf) >= observed, f"{verb} {name}, which nobody can read"
-        if name in self.paused and self.paused[name] < observed and self._respects_pauses:
+        if self.paused.get(name, inf) <= observed and self._respects_pauses:
             assert verb not in ("resume", "restart", "restart_part"), f"{verb} {name}, which someone has paused"
 
     @property
@@ -201,11 +201,13 @@ class Promises:
             is_running = instance.target is Target.STARTED and instance.reported.state == "RUNNING"
             is_declared = instance.config == {**self.latest[name].config, "name": name}
             if is_running and is_declared and self._is_applied(name):
-                self.paused[name] = self.world.timeline.now
+                self.paused[name] = inf
 
     def _is_applied(self, name: str) -> bool:
         """Whether the ledger knows that the document is applied, so that someone else has caused any difference."""
         record = self.world.ledger.ownership(LOCAL).get(ConnectorName(name))
+        if name in self.world.ledger.stopped.of(LOCAL):  # for an offset change
+            return False
         return record is not None and record.desired is not None and record.revision >= self._changed[name]
 
     def was_suspended(self, name: str) -> None:
@@ -257,6 +259,8 @@ class Promises:
         instance, trial = self.world.cluster.rules.connectors.get(name), self._trials.get(name)
         if instance is None or (reported := instance.reported) is None:
             return
+        if reported.state in ("PAUSED", "STOPPED") and name in self.paused:
+            self.paused[name] = min(self.paused[name], self.world.timeline.now)
         states = {reported.state, *(state for state, _ in reported.tasks)}
         if "FAILED" in states:
             self._failed.setdefault(name, set()).add(instance.config.get("version", ""))

@@ -40,6 +40,7 @@ _GRACE = 120.0
 _CHANGED = "destructive changes that were not shown before"
 _BEFORE = "### Already on the branch"
 _SECRET = re.compile(r"SECRET_\d+")
+_CONNECTOR = re.compile(r"connector: (\w+)")
 _CHANGE_NAME = re.compile(r"\bc\d{3}\b")
 
 
@@ -98,7 +99,9 @@ class ReviewedChanges:
                 yield from self._asked[key]
 
     def begins(self, offset_change: OffsetChange, before: Offsets) -> None:
-        """An offset change begins. If there are no offsets, it changes none."""
+        """An offset change begins. If there are no offsets, it changes none. Initial offsets are part of a creation."""
+        if offset_change.kind is OffsetChangeKind.SEED:
+            return
         path, text = f"{offset_change.connector}.yaml", None
         if offset_change.kind is not OffsetChangeKind.CLEAR:
             path = f"changes/{offset_change.name}.yaml"
@@ -224,9 +227,12 @@ class PullRequests:
             return
         declared, changes = self._changes(name)
         force = self.day.random.random() < 0.4
-        known = [path for path, text in self.forge.branches[number].changes.items() if text and "/" in path]
-        if known and self.day.random.random() < 0.6:
-            declared, changes, force = {}, dict([self.day.offset_change(name, known[0])]), False
+        shown = [(path, text) for path, text in self.forge.branches[number].changes.items() if text and "/" in path]
+        if shown and self.day.random.random() < 0.8:
+            path, text = shown[0]
+            if (found := _CONNECTOR.search(text)) is not None and self.day.random.random() < 0.8:
+                name = found[1]
+            declared, changes, force = {}, dict([self.day.offset_change(name, path)]), False
         self.declared[number] = declared if force else {**self.declared[number], **declared}
         self.forge.push(number, changes, force=force)
         self._note(f"a push{' with force' if force else ''} to pull request {number} changes {', '.join(changes)}")

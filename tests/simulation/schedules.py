@@ -108,7 +108,7 @@ def schedule_of(seed: int) -> Schedule:
             disk=random.choice((0, 0, 0.01)),
             forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
-        random.choice((1, 1, 1, 1, 2, 2, 3)),
+        random.choice((1, 1, 1, 1, 1, 2, 2, 3)),
         random.random() < 0.15,
         random.choice(((), ("three",), NAMES)),
         _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
