@@ -20,7 +20,7 @@ from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
-from simulation.account import at
+from simulation.account import at, positions
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import CLASS, OBSERVE, SUSPEND, Declared
@@ -213,7 +213,7 @@ class Day:
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
         removed = 0.2 if operation == "alter" else 0.0
         streams = self.random.sample(STREAMS, self.random.choice((1, 2, 4, 6)))
-        numbers = [None if self.random.random() < removed else self.random.randrange(200) for _ in streams]
+        numbers = [None if self.random.random() < removed else self._number(name, one) for one in streams]
         entries = [
             {"partition": {"s": s}, "offset": None if n is None else {"n": n}}
             for s, n in zip(streams, numbers, strict=True)
@@ -225,6 +225,11 @@ class Day:
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
+
+    def _number(self, name: str, stream: str) -> int:
+        """Any offset, or one that the connector will soon have read."""
+        now = positions(self.world.cluster.stored.get(ConnectorName(name), {})).get(stream, 0)
+        return self.random.choice((self.random.randrange(200), self.random.randrange(200), now + 1))
 
     def _undo(self, name: str) -> None:
         """Commit what `offsets undo` writes for the last offset change of the connector."""

@@ -27,6 +27,7 @@ _REVIEWS = (
     ("approval", "merge", "approval"),
     ("approval", "push to a pull request", "merge after a push"),
     ("push to a pull request", "merge after a push", "approval"),
+    ("push to a pull request", "merge", "approval"),
 )
 """How people go on after they have opened a pull request."""
 _WITH_REVIEWS = 6
@@ -109,7 +110,7 @@ def schedule_of(seed: int) -> Schedule:
             forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
         random.choice((1, 1, 1, 1, 1, 2, 2, 3)),
-        random.random() < 0.15,
+        random.random() < 0.25,
         random.choice(((), ("three",), NAMES)),
         _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
         random.choice(("4.3.1", "4.3.1", "4.3.1", "3.6.0")),
