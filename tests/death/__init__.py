@@ -1,1 +1,1 @@
-"""Reconciliations with faults: killed at each step, with a full or deleted ledger, a killed worker, or two at once."""
+"""Reconciliations with faults: killed at each step, with a deleted ledger, a killed worker, or two at once."""

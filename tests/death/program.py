@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import sys
 import time
@@ -71,9 +70,6 @@ class Fate:
             if self._count == self._order.get("die_at"):
                 os.kill(os.getpid(), signal.SIGKILL)
             self._count += 1
-            if step == self._order.get("full_at"):
-                # From now on, this process cannot write to files.
-                resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.getrlimit(resource.RLIMIT_FSIZE)[1]))
             if step == self._order.get("lose_at"):
                 for file in Path(self._order["directory"]).glob("state.db*"):
                     file.unlink()

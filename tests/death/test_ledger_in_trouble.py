@@ -1,4 +1,4 @@
-"""A ledger that cannot be written any more, or that is deleted, at critical moments."""
+"""A ledger that is deleted at critical moments."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from death.stories import BACK, STOPPED, Recorder, Story, finish, require_once, require_settled, running
+from death.stories import BACK, STOPPED, Recorder, running
 from death.trials import Program, Trial
 from gitops_connect.model.offset_changes import OffsetChangeState
 
@@ -25,34 +25,6 @@ def trial(orders: Program, worker: Recorder, tmp_path: Path) -> Trial:
     worker.done.clear()
     trial.declare(*running(BACK)(trial))
     return trial
-
-
-STORY = Story(running(), running(BACK), ("back",), 2)
-
-
-def test_a_disk_that_is_full_when_a_change_begins(trial: Trial, worker: Recorder) -> None:
-    """The change is not recorded, so it is not applied, and the connector reads on as before."""
-    assert trial.cycle(full_at="begin")
-    assert "LedgerUnusable" in trial.result["error"]
-    assert "state.db" in trial.result["error"]
-    assert [verb for _, verb, _ in worker.done] == ["stop", "resume"]
-    assert worker.state() == "RUNNING"
-    assert trial.records() == {}
-    finish(trial, worker, STORY)
-    require_once(worker, "")
-    require_settled(trial, worker, STORY, "")
-
-
-def test_a_disk_that_is_full_when_a_change_is_recorded_as_applied(trial: Trial, worker: Recorder) -> None:
-    """The change took effect, but the connector must not be started before the ledger records it."""
-    assert trial.cycle(full_at="settle")
-    assert "LedgerUnusable" in trial.result["error"]
-    assert worker.state() == "STOPPED"
-    assert trial.records()["back"].state is OffsetChangeState.OPEN
-    finish(trial, worker, STORY)
-    assert worker.state() == "RUNNING"
-    assert [verb for _, verb, _ in worker.done] == ["stop", "offsets", "resume"]
-    require_settled(trial, worker, STORY, "")
 
 
 @pytest.mark.parametrize("step", ["stop", "begin", "alter_offsets", "settle", "resume"])

@@ -75,8 +75,7 @@ def test_the_second_process_names_the_first_while_the_change_is_in_progress(at: 
     require_once(at, worker)
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_two_processes_that_start_at_the_same_moment(at: Workplace, worker: Slow, attempt: int) -> None:
+def test_two_processes_that_start_at_the_same_moment(at: Workplace, worker: Slow) -> None:
     """The second process is refused, must plan again, or finds nothing left to do."""
     worker.go_on.set()
     with begin_apply(at) as one, begin_apply(at) as other:

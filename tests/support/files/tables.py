@@ -32,4 +32,4 @@ def cases(test: str, name: str = "") -> list[dict[str, Any]]:
 def read_yaml(file: Path) -> Any:
     """The content of a YAML file. The parser in Python takes ten times as long, but reads half of a surrogate pair."""
     text = file.read_text(encoding="utf-8")
-    return yaml.safe_load(text) if r"\ud800" in text else yaml.load(text, yaml.CSafeLoader)
+    return yaml.safe_load(text) if r"\ud" in text.lower() else yaml.load(text, yaml.CSafeLoader)
