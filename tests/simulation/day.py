@@ -309,9 +309,11 @@ class Day:
     def _unreadable(self, name: str) -> None:
         """No worker can say what a connector is, or one can again."""
         connector = ConnectorName(name)
-        if self.world.promises.unreadable.pop(name, None) is None:
-            self.world.promises.unreadable[name] = self.world.timeline.now
-        self.world.cluster.unreadable ^= {connector}
+        world, unreadable = self.world, self.world.promises.unreadable
+        world.cluster.unreadable ^= {connector}
+        unreadable.pop(name, None)
+        if connector in world.cluster.unreadable and name in world.cluster.rules.connectors:
+            unreadable[name] = world.timeline.now
 
     def _task_fails(self, name: str) -> None:
         rules = self.world.cluster.rules

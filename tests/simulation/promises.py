@@ -194,6 +194,8 @@ class Promises:
         """Someone sends a request to a worker now. A pause counts if the connector runs as it is declared."""
         if verb != "restart":
             self.paused.pop(name, None)
+        if verb == "delete":
+            self.unreadable.pop(name, None)
         instance = self.world.cluster.rules.connectors.get(name)
         self.was_paused |= {name} if verb in ("pause", "stop") else set()
         if verb in ("pause", "stop") and instance is not None and instance.reported is not None:
