@@ -125,9 +125,8 @@ class Leadership:
                 lease.acquire()
             except LedgerBusy as busy:
                 holder = lease.holder()
-                if math.isinf(
-                    until
-                ):  # the first attempt, which may take long, limits the lease to its time from then on
+                # The first attempt may take long. It limits the lease to its time from then on.
+                if math.isinf(until):
                     until = self._clock.monotonic() + lease.ttl + RETRY
                 if now >= until or (holder is not None and holder.is_here()):
                     way_out = "stop that process, or store the ledger in PostgreSQL"

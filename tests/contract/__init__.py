@@ -1,1 +1,1 @@
-"""One test suite for the stand-in, for the cluster of the simulation, and for a real Connect worker."""
+"""Contract tests for the stand-in, the simulated cluster and a real Connect worker."""

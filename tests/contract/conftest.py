@@ -1,6 +1,6 @@
-"""Each test runs on three clusters: the stand-in, the cluster of the simulation, and a real broker and worker.
+"""Runs each test on the stand-in, on the simulated cluster, and on a real broker and worker.
 
-The stand-in and the cluster of the simulation share their rules. The latter has no HTTP server, and its effects take
+The stand-in and the simulated cluster use the same model. The simulated cluster has no HTTP server, and runs in
 simulated time.
 
 If `GITOPS_CONNECT_CONTRACT_URL` is set, that worker is used instead of the sandbox's.
