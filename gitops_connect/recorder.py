@@ -138,7 +138,7 @@ class LedgerRecords:
         self._ledger.stopped.record(self._cluster, {}, tuple(_returned(self._situation)))
         seen = {(name, request.kind): request.id for name, request in seen_before_managed(self._situation)}
         self._ledger.restart_requests.record(self._cluster, {**seen, **resets_seen_before_managed(self._situation)})
-        self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
+        self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
         differing = {
@@ -230,7 +230,9 @@ class LedgerRecords:
         return name in self._desired and self._desired[name].state is not TargetState.ABSENT
 
     def _record_facts(self, step: Step) -> None:
-        """Record what the step means, whatever comes after it: requested restarts, the end of a stop."""
+        """Record what the step means, whatever comes after it: requested restarts, the end of a stop, a new config."""
+        if step.action.changes_config and step.connector in self._situation.restarts:  # it may work
+            self._ledger.restarts.record(self._cluster, {}, [step.connector])
         if step.restart is not None and step.restart.request is not None:
             requests = (step.restart.request, *step.restart.also)
             self._ledger.restart_requests.record(

@@ -31,7 +31,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, 
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RequestKind
+from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
@@ -206,6 +206,18 @@ def test_a_rejected_config_ends_no_trial_of_the_config_before(ledger: WatchedLed
     trial = ledger.configs.of(CLUSTER)[ORDERS].trial
     assert trial is not None
     assert trial.revision == newer.revision, "it belongs to the commit that declared it"
+
+
+@pytest.mark.parametrize(("result", "is_counted"), [(Result.FAILED, True), (Result.APPLIED, False)])
+def test_restarts_are_counted_until_another_config_is_in_effect(
+    ledger: WatchedLedger, result: Result, *, is_counted: bool
+) -> None:
+    """Seed 12016: they counted from 0 again as soon as a config was planned, which Connect then rejected."""
+    counted = {ORDERS: RestartRecord(3, NOW)}
+    ledger.restarts.record(CLUSTER, counted)
+    failed = seen("orders", "FAILED")
+    carry_out(ledger, situation([wanted("orders", config={"a": "b"})], [failed], restarts=counted), [result])
+    assert ledger.restarts.of(CLUSTER) == (counted if is_counted else {})
 
 
 def test_a_requested_reset_of_topics_is_recorded_once_it_is_carried_out(ledger: WatchedLedger) -> None:

@@ -73,18 +73,14 @@ def until_next_restart(plan: Plan, now: datetime) -> float:
     return max(0.0, (min(times) - now).total_seconds()) if times else math.inf
 
 
-def uncounted(situation: Situation, plan: Plan) -> Iterator[ConnectorName]:
-    """Connectors whose restarts are no longer counted.
-
-    They have worked for long enough, do not exist, or get another config, which may work.
-    """
-    configured = {step.connector for step in plan.steps if step.action.changes_config}
+def uncounted(situation: Situation) -> Iterator[ConnectorName]:
+    """Connectors whose restarts are no longer counted: they have worked for long enough, or do not exist."""
     for name, record in situation.restarts.items():
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown
         is_long_ago = situation.now - record.last >= situation.policy.stable_after
         has_recovered = is_long_ago and connector is not None and not failures(connector)
-        if is_gone or has_recovered or name in configured:
+        if is_gone or has_recovered:
             yield name
 
 

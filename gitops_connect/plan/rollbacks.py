@@ -22,7 +22,7 @@ from gitops_connect.model.config_histories import (
 )
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.plans import Plan
 from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.ownership_records import drifted
@@ -174,10 +174,16 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
 
 
 def queued(situation: Situation, desired: DesiredConnector) -> ConfigHistory:
-    """The history when the declared config has to wait, or was rejected: it belongs to the commit that declared it."""
-    history, declared = situation.config_histories.get(desired.name, ConfigHistory()), declared_config(desired).digest
-    is_known = history.queued is not None and history.queued.digest == declared
-    return history if is_known else replace(history, queued=QueuedConfig(declared, situation.revision))
+    """The history when the declared config has to wait, or was rejected."""
+    history, digest = situation.config_histories.get(desired.name, ConfigHistory()), declared_config(desired).digest
+    return replace(history, queued=QueuedConfig(digest, declared_at(situation, desired)))
+
+
+def declared_at(situation: Situation, desired: DesiredConnector) -> Revision:
+    """The first commit that declared the config: it may have waited since then, or a try to send it has failed."""
+    history, digest = situation.config_histories.get(desired.name, ConfigHistory()), declared_config(desired).digest
+    known = (one.revision for one in (history.queued, history.trial) if one is not None and one.digest == digest)
+    return next(known, situation.revision)
 
 
 def _passed(
@@ -208,13 +214,11 @@ def _is_over(
 def begin_trial(situation: Situation, plan: Plan, desired: DesiredConnector, now: datetime) -> ConfigHistory:
     """The history when the config of the connector is sent. The correction of drift begins no trial."""
     history = situation.config_histories.get(desired.name, ConfigHistory())
-    config, queued = declared_config(desired), history.queued
+    config = declared_config(desired)
     if history.healthy is not None and history.healthy.digest == config.digest:
         return replace(history, trial=None)
     if drifted(situation, desired):
         return history
     was_healthy = desired.name not in {one.name for one in plan.unhealthy}
-    is_of_earlier = queued is not None and queued.digest == config.digest
-    revision = queued.revision if queued is not None and is_of_earlier else situation.revision
-    trial = ConfigTrial(config.digest, revision, now, was_healthy, config)
+    trial = ConfigTrial(config.digest, declared_at(situation, desired), now, was_healthy, config)
     return replace(history, trial=trial, rolled_back=None, queued=None)

@@ -21,7 +21,7 @@ from gitops_connect.model.status import ConditionStatus, ConditionType
 from gitops_connect.plan.admission import HeldConnector
 from gitops_connect.plan.holds import manual_pause
 from gitops_connect.plan.precedence import Intent
-from gitops_connect.plan.rollbacks import declared_config, declares_trial, is_older, rollback_options
+from gitops_connect.plan.rollbacks import declared_at, declared_config, declares_trial, is_older, rollback_options
 from gitops_connect.plan.situation import Situation
 
 _NAMED = 3
@@ -59,7 +59,7 @@ def limit_rollout(
         if not one.admits(Intent.CONFIGURE):
             yield one
             continue
-        revision = _rollout_of(situation, one.declared)
+        revision = declared_at(situation, one.declared)
         found = _stopped(situation, one.declared.name, revision, failed.get(revision, ()))
         if found is None and (room or one.declared.name in trials):  # it keeps its place
             room -= one.declared.name not in trials
@@ -93,14 +93,6 @@ def _stopped(
         f"{what} failed with {origin(revision)}: {names}",
         f"commit a fix, or run `{command} {cluster}`",
     )
-
-
-def _rollout_of(situation: Situation, declared: DesiredConnector) -> Revision:
-    """The first commit that declared the config, which may have waited since then."""
-    history = situation.config_histories.get(declared.name)
-    queued = None if history is None else history.queued
-    is_queued = queued is not None and queued.digest == declared_config(declared).digest
-    return queued.revision if queued is not None and is_queued else situation.revision
 
 
 def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Collection[ConnectorName]) -> bool:

@@ -136,20 +136,18 @@ class TestUntilTheNext:
 
 
 @pytest.mark.parametrize(
-    ("observed", "minutes", "file", "unknown", "is_uncounted"),
+    ("observed", "minutes", "unknown", "is_uncounted"),
     [
-        ([seen("orders")], 10, "", [], True),
-        ([seen("orders")], 9, "", [], False),
-        ([FAILED], 10, "", [], False),
-        ([FAILED], 1, "other", [], True),
-        ([], 1, "", [], True),
-        ([], 60, "", ["orders"], False),
+        ([seen("orders")], 10, [], True),
+        ([seen("orders")], 9, [], False),
+        ([FAILED], 10, [], False),
+        ([], 1, [], True),
+        ([], 60, ["orders"], False),
     ],
-    ids=["worked for ten minutes", "less", "failed", "another config", "does not exist", "unknown state"],
+    ids=["worked for ten minutes", "less", "failed", "does not exist", "unknown state"],
 )
 def test_restarts_are_no_longer_counted(
-    observed: list[ObservedConnector], minutes: int, file: str, unknown: list[str], is_uncounted: bool
+    observed: list[ObservedConnector], minutes: int, unknown: list[str], is_uncounted: bool
 ) -> None:
-    declared = wanted("orders", config={"file": file} if file else {})
-    given = situation([declared], observed, unknown=unknown, restarts=record(3, minutes=minutes))
-    assert [*uncounted(given, plan(given))] == ["orders"] * is_uncounted
+    given = situation([wanted("orders")], observed, unknown=unknown, restarts=record(3, minutes=minutes))
+    assert [*uncounted(given)] == ["orders"] * is_uncounted

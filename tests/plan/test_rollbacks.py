@@ -227,13 +227,17 @@ def test_a_change_by_hand_is_corrected_although_the_rollout_is_stopped() -> None
     assert [step.connector for step in plan(corrected).steps if step.action is Action.CONFIGURE] == ["a"]
 
 
-def test_a_push_about_something_else_does_not_continue_a_rollout_and_a_fix_does() -> None:
+@pytest.mark.parametrize("was_sent", [False, True], ids=["it waits", "its request has failed"])
+def test_a_push_about_something_else_does_not_continue_a_rollout_and_a_fix_does(*, was_sent: bool) -> None:
+    """Seed 8503: the second connector, whose request had failed, got the config of the stopped rollout."""
     policy = Policy(rollout_size=2, rollout_max_failures=1, rollback=WATCHED)
     declared = [wanted("a", config=BAD), wanted("b", config=BAD)]
     observed = [seen("a", config=BAD, tasks=["Boom"]), seen("b", config=GOOD)]
     trial = ConfigTrial(declared_config(declared[0]).digest, REVISION, NOW, was_healthy=True)
-    queued = QueuedConfig(declared_config(declared[1]).digest, REVISION)
-    histories = {ConnectorName("a"): ConfigHistory(trial=trial), ConnectorName("b"): ConfigHistory(queued=queued)}
+    digest = declared_config(declared[1]).digest
+    unsent, queued = replace(trial, digest=digest), QueuedConfig(digest, REVISION)
+    waits = ConfigHistory(trial=unsent) if was_sent else ConfigHistory(queued=queued)
+    histories = {ConnectorName("a"): ConfigHistory(trial=trial), ConnectorName("b"): waits}
     given = situation(declared, observed, owned=["a", "b"], policy=policy, config_histories=histories)
 
     def configured(one: Situation) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
+from gitops_connect.plan.situation import Policy
 from simulation.coverage import Feature
 from simulation.declared import REJECTED, SUSPEND, Declared
 
@@ -40,6 +42,8 @@ _FINISHES = ("stop", "alter_offsets", "alter_offsets_with", "reset_offsets", "re
 """Requests by which an offset change is finished that was begun."""
 _SEEN = 20.0
 """Seconds in which a daemon without faults has seen a failure."""
+_STABLE = Policy().stable_after.total_seconds()
+"""Seconds after which the restarts of a connector that does not fail any more are no longer counted."""
 _TOUCHES = 400
 """Requests and transactions of one reconciliation at most: an endless loop has more."""
 
@@ -90,6 +94,8 @@ class Promises:
     """When a feature acted on the cluster, or people used it."""
     _restarts: dict[str, tuple[float, Plan]] = field(default_factory=dict)
     """The last automatic restart of a connector with this config. Documents allow one."""
+    _restarted: Counter[str] = field(default_factory=Counter)
+    """How often each connector was restarted automatically."""
 
     def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
         """People have committed these documents. A changed document ends a manual pause."""
@@ -146,19 +152,22 @@ class Promises:
         plan = replica.view.plan
         assert plan is not None
         self._met(verb, [step.action for step in plan.steps if step.connector == name], plan)
-        if verb in ("create", "configure", "delete"):
+        at, earlier = self._restarts.get(name, (0.0, plan))  # a step is sent again if its answer was lost
+        is_long_ago = verb == "resume" and self.world.timeline.now - at >= _STABLE
+        if is_long_ago or verb in ("create", "configure", "delete"):
             self._restarts.pop(name, None)
         if verb == "delete":  # that ends a suspension
             self.suspended.pop(name, None)
+            self.unreadable.pop(name, None)
         for step in plan.steps:
             if verb == "restart" and step.connector == name and step.restart is not None and not step.restart.request:
-                _, earlier = self._restarts.get(name, (0.0, plan))  # a step is sent again if its answer was lost
                 assert plan is earlier, f"{name} is restarted again, and its document allows one restart"
                 self._restarts[name] = (self.world.timeline.now, plan)
+                self._restarted[name] += 1
         declared = self._declared(plan.revision)[name]
         if verb == "configure" and rest[0].get("version") == str(declared.version):
             self._require_rollout_goes_on(name, replica.observed)
-            self._begin_trial(name, rest[0]["version"])
+            self._begin_trial(replica, name, rest[0]["version"])
 
     def met(self, *features: Feature) -> None:
         self.moments += [(self.world.timeline.now, one) for one in features]
@@ -229,7 +238,7 @@ class Promises:
                 has_failed = trial.must_roll_back and trial.failed < observed
                 assert other == name or not (is_same and has_failed), f"{name} gets a config with which {other} failed"
 
-    def _begin_trial(self, name: str, version: str) -> None:
+    def _begin_trial(self, replica: Replica, name: str, version: str) -> None:
         size, instance = self.world.cluster_settings.get("rollout_size", 0), self.world.cluster.rules.connectors[name]
         others, reported = [one for one in [*self._trials] if one != name and self._is_on_trial(one)], instance.reported
         keeps_its_place = self._trials.pop(name, None) is not None
@@ -240,7 +249,8 @@ class Promises:
             history = self.world.ledger.configs.of(LOCAL).get(ConnectorName(name))
             now, has_healthy = self.world.timeline.now, history is not None and history.healthy is not None
             recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)
-            since = recorded if now - LEASE_SECONDS <= recorded else now  # its process may freeze before the request
+            was_frozen = replica.life.frozen_until > recorded
+            since = recorded if was_frozen or now - LEASE_SECONDS <= recorded else now
             self._trials[name] = _Trial(version, since, instance, has_healthy)
 
     def _is_on_trial(self, name: str) -> bool:
@@ -311,6 +321,8 @@ class Promises:
             is_failed = reported is not None and reported.state == "FAILED" and trial.must_roll_back
             declared = self.latest[name]
             is_wanted = declared.is_there and not declared.broken and declared.state == "running"
+            if declared.rejected and not self.world.cluster_settings.get("connect_validate"):
+                continue  # the config that nobody has validated is tried first, again and again
             if is_same and is_failed and is_wanted:
                 yield f"{name} has failed with version {trial.version}, and is not rolled back"
 
@@ -329,9 +341,11 @@ class Promises:
                     continue
                 reported, count = instance.reported, replica.alarms.count("given up", name)
                 is_failed = reported is not None and reported.state == "FAILED"
-                if self.latest[name].state == "running" and is_failed and not count:
+                declared = self.latest[name]
+                if declared.state == "running" and not declared.broken and is_failed and not count:
                     yield f"nobody was told that {name} is given up"
-                assert count <= 1 + replica.alarms.count("recovered", name), f"{name} was given up {count} times"
+                most = self._restarted[name] + replica.alarms.count("recovered", name)
+                assert count <= most, f"{name} was given up {count} times"
 
     def told(self) -> Set[str]:
         """The connectors and offset changes of which the leader says why the cluster is not as they declare."""
