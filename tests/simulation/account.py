@@ -8,20 +8,16 @@ from dataclasses import dataclass
 
 from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText, merged, offset_text, partition_text
+from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText, merged
 
 MAX_SKIP = 50
 _ALL = (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
 
 
-def at(places: Mapping[str, int]) -> Offsets:
-    """Offsets of a connector class that counts: the position of each stream."""
-    return {partition_text({"s": stream}): offset_text({"n": n}) for stream, n in places.items()}
-
-
 def positions(offsets: OffsetPatch) -> dict[str, int]:
-    """The position of each stream in these offsets."""
-    return {json.loads(one)["s"]: json.loads(offset)["n"] for one, offset in offsets.items() if offset is not None}
+    """The position of each stream or topic in these offsets."""
+    known = ((json.loads(one), json.loads(offset)) for one, offset in offsets.items() if offset is not None)
+    return {one.get("s") or one["kafka_topic"]: max(offset.values()) for one, offset in known}
 
 
 @dataclass(frozen=True)

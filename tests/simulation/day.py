@@ -20,10 +20,10 @@ from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
-from simulation.account import at, positions
+from simulation.account import positions
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
-from simulation.declared import CLASS, OBSERVE, SUSPEND, Declared
+from simulation.declared import CLASS, OBSERVE, RECORDS, SINK, STREAMS, SUSPEND, Declared, entry
 from simulation.forge import Files
 from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
@@ -32,7 +32,6 @@ from simulation.pull_requests import PullRequests
 from simulation.world import World, counting
 
 NAMES = ("one", "two", "three")
-STREAMS = "avwxyz"
 _ACKNOWLEDGEMENTS = ("rewind", "skip", "tombstone", "reset")
 BROKEN = "java.lang.IllegalStateException: no database"
 SHOWN = 0.05
@@ -57,7 +56,7 @@ class Happening:
 @dataclass(eq=False)
 class Day:
     world: World
-    declared: dict[str, Declared] = field(default_factory=lambda: {name: Declared() for name in NAMES})
+    declared: dict[str, Declared] = field(default_factory=lambda: {name: Declared(name) for name in NAMES})
     random: Random = field(default_factory=Random)
     met: list[tuple[float, str]] = field(default_factory=list)
     """What happened, and when."""
@@ -76,12 +75,11 @@ class Day:
         for name in of_strimzi:
             self.declared[name].is_strimzi = True
         self.declared["two"].resets = True
-        if not is_new:
-            many = ConnectorName("three")  # too many for memory
-            self.world.cluster.stored[many] = at(dict.fromkeys(STREAMS, 20))
+        self._store(is_new=is_new)
         for name in NAMES:
             self._write(name)
-            self.world.cluster.progress[ConnectorName(name)] = counting
+            if name != SINK:
+                self.world.cluster.progress[ConnectorName(name)] = counting
             if not is_new:
                 self.world.cluster.rules.create(name, self.declared[name].config, None)
                 if self.pull_requests is not None:
@@ -91,9 +89,17 @@ class Day:
         for _ in range(replicas):
             self.world.start_replica()
 
+    def _store(self, *, is_new: bool) -> None:
+        """What the broker stores before anything happens."""
+        stored = self.world.cluster.rules.stored
+        for stream in STREAMS:
+            stored.topics[stream] = [""] * RECORDS if stream in STREAMS[:2] else []
+            if not is_new:
+                stored.set_source("three", {"s": stream}, {"n": 20})  # too many for memory
+
     def _write(self, *names: str) -> None:
         documents = {name: self.declared[name] for name in names}
-        self.world.repository.commit({f"{name}.yaml": one.document(name) for name, one in documents.items()})
+        self.world.repository.commit({f"{name}.yaml": one.document for name, one in documents.items()})
         self.world.promises.committed(self.world.repository.revision, self.declared)
 
     def event(self, happening: Happening) -> None:
@@ -214,10 +220,7 @@ class Day:
         removed = 0.2 if operation == "alter" else 0.0
         streams = self.random.sample(STREAMS, self.random.choice((1, 2, 4, 6)))
         numbers = [None if self.random.random() < removed else self._number(name, one) for one in streams]
-        entries = [
-            {"partition": {"s": s}, "offset": None if n is None else {"n": n}}
-            for s, n in zip(streams, numbers, strict=True)
-        ]
+        entries = [entry(name, *one) for one in zip(streams, numbers, strict=True)]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
         acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.8 else few)}]"

@@ -5,27 +5,38 @@ from __future__ import annotations
 import json
 from collections.abc import Set
 from dataclasses import dataclass
+from typing import Any
 
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, WorkerState
 
-CLASS = "org.example.Numbers"
-_SEED = "  initialOffsets: {offsets: [{partition: {s: a}, offset: {n: 7}}, {partition: {s: x}, offset: {n: 8}}]}"
-_ABSENT = f"""apiVersion: gitops-connect/v1
-kind: Connector
-metadata: {{{{name: {{}}}}}}
-spec: {{{{class: {CLASS}, state: absent}}}}
-"""
+CLASS, SINK_CLASS = "org.example.Numbers", "org.apache.kafka.connect.file.FileStreamSinkConnector"
+SINK = "one"
+"""The connector that reads topics. The others are sources."""
+STREAMS = "avwxyz"
+"""What a source reads, and the topics of the sink."""
+RECORDS = 100
+"""In the first two of these topics. The others are empty."""
 REJECTED = "reject"
 """A config key that Connect does not accept."""
 SUSPEND, OBSERVE = "suspend: true", "mode: observe"
+
+
+def entry(name: str, stream: str, number: int | None) -> dict[str, Any]:
+    """The entry of a document for an offset of the connector; None removes it."""
+    if name == SINK:
+        partition, key = {"kafka_topic": stream, "kafka_partition": 0}, "kafka_offset"
+    else:
+        partition, key = {"s": stream}, "n"
+    return {"partition": partition, "offset": None if number is None else {key: number}}
 
 
 @dataclass
 class Declared:
     """The document of one connector. With `fails`, the connector does not start with its config."""
 
+    name: str
     state: str = "running"
     version: int = 1
     fails: bool = False
@@ -49,32 +60,45 @@ class Declared:
     """Whether the document is a KafkaConnector of Strimzi."""
 
     @property
+    def connector_class(self) -> str:
+        return SINK_CLASS if self.name == SINK else CLASS
+
+    @property
     def config(self) -> dict[str, str]:
-        config = {"connector.class": CLASS, "version": str(self.version), "tasks.max": "1"}
+        config = {"connector.class": self.connector_class, "version": str(self.version), "tasks.max": "1"}
+        config |= {"topics": ",".join(STREAMS)} if self.name == SINK else {}
         return config | ({"start": "fail"} if self.fails else {}) | ({REJECTED: "true"} if self.rejected else {})
 
     @property
     def is_left(self) -> bool:
         return self.is_there and not self.broken and bool(self.hold)
 
-    def document(self, name: str) -> str | None:
+    @property
+    def document(self) -> str | None:
         """None if there is none."""
         if self.is_there:
-            return self.text(name)
-        return _ABSENT.format(name) if self.says_absent else None
+            return self.text
+        return self._with_spec(f"{{class: {self.connector_class}, state: absent}}") if self.says_absent else None
 
-    def text(self, name: str) -> str:
+    def _with_spec(self, spec: str) -> str:
+        return f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {self.name}}}\nspec: {spec}\n"
+
+    @property
+    def text(self) -> str:
         if self.broken:
-            return f"apiVersion: gitops-connect/v1\nkind: Connector\nmetadata: {{name: {name}}}\nspec: {self.broken}\n"
+            return self._with_spec(self.broken)
         config = {key: value for key, value in self.config.items() if key not in ("connector.class", "tasks.max")}
         of_strimzi = ["apiVersion: kafka.strimzi.io/v1", "kind: KafkaConnector"]
         lines = of_strimzi if self.is_strimzi else ["apiVersion: gitops-connect/v1", "kind: Connector"]
         labels = ", labels: {strimzi.io/cluster: local}" if self.is_strimzi else ""
         key = "strimzi.io/restart" if self.is_strimzi else "gitops-connect/reset-topics"
         annotations = f', annotations: {{{key}: "{self.annotation}"}}' if self.annotation else ""
-        lines += [f"metadata: {{name: {name}{labels}{annotations}}}", "spec:", f"  class: {CLASS}", "  tasksMax: 1"]
+        lines += [f"metadata: {{name: {self.name}{labels}{annotations}}}", "spec:"]
+        lines += [f"  class: {self.connector_class}", "  tasksMax: 1"]
         lines += [f"  restart: {{id: r{self.restart}}}"] if self.restart and not self.is_strimzi else []
-        lines += ["  onDelete: {offsets: reset}", _SEED] if self.resets and not self.is_strimzi else []
+        seed = json.dumps([entry(self.name, "a", 7), entry(self.name, "x", 8)])
+        seeded = ["  onDelete: {offsets: reset}", f"  initialOffsets: {{offsets: {seed}}}"]
+        lines += seeded if self.resets and not self.is_strimzi else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
         lines += [f"  {self.hold}"] if self.hold else []

@@ -23,7 +23,7 @@ from gitops_connect.plan.offset_review import effect_of, find_difference
 
 HELD = 3
 """More offsets are too many for memory, here."""
-_ENTRY = 50
+_ENTRY = 90
 """Bytes, at most."""
 
 

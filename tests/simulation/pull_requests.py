@@ -194,7 +194,7 @@ class PullRequests:
             case "secret":
                 self._secrets += 1
                 one.version, one.secret = one.version + 1, self._secrets
-        return {name: one}, {f"{name}.yaml": one.document(name)}
+        return {name: one}, {f"{name}.yaml": one.document}
 
     def propose(self, name: str) -> None:
         self._open(name, self.day.random.choice(WRITERS), hostile=0.1)
@@ -215,10 +215,11 @@ class PullRequests:
 
     def _stealing(self, name: str, number: int) -> Files:
         """Someone proposes to read secrets of others, also for a connector of someone else."""
-        random, one = self.day.random, replace(self.day.declared[name], version=90 + number, is_there=True, secret=0)
-        victim = random.choice((name, "foreign"))
+        random = self.day.random
+        victim, known = random.choice((name, "foreign")), self.day.declared[name]
+        one = replace(known, name=victim, version=90 + number, is_there=True, secret=0)
         reference = random.choice((f"env: SECRET_9{number:02}", f"file: /run/secrets/{number}"))
-        text = one.text(victim).replace('"tasks.max": "1"', '"tasks.max": "1", "key": "${file:/run/secrets:key}"')
+        text = one.text.replace('"version":', '"key": "${file:/run/secrets:key}", "version":')
         return {f"{victim}.yaml": f"{text}  secrets: {{password: {{{reference}}}}}\n"}
 
     def push(self, name: str) -> None:

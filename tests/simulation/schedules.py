@@ -98,6 +98,8 @@ class Beginnings:
 def schedule_of(seed: int) -> Schedule:
     random, has_reviews = Random(seed), seed % _WITH_REVIEWS == 0
     theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
+    actions = [*theme, *random.choices(tuple(ACTIONS), k=random.randint(0, 2))]
+    random.shuffle(actions)
     schedule = Schedule(
         seed,
         _settings(random, theme, seed),
@@ -109,10 +111,10 @@ def schedule_of(seed: int) -> Schedule:
             disk=random.choice((0, 0, 0.01)),
             forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
-        random.choice((1, 1, 1, 1, 1, 2, 2, 3)),
+        random.choice((1, 1, 1, 1, 1, 1, 1, 2, 2, 3)),
         random.random() < 0.25,
         random.choice(((), ("three",), NAMES)),
-        _happenings(random, theme, tuple(ACTIONS), random.randint(2, 5)),
+        _happenings(random, actions),
         random.choice(("4.3.1", "4.3.1", "4.3.1", "3.6.0")),
     )
     if schedule.replicas > 1 or seed % 5 == 0:
@@ -125,7 +127,7 @@ def schedule_of(seed: int) -> Schedule:
         approvals=random.choice((1, 1, 1, 2)),
     )
     happenings = _review(random)
-    others = [*schedule.happenings[:2], *_happenings(random, tuple(OF_PULL_REQUESTS), tuple(OF_PULL_REQUESTS), 1)]
+    others = [*schedule.happenings[:2], *_happenings(random, [random.choice(tuple(OF_PULL_REQUESTS))])]
     for another in others[random.randint(0, 1) :]:
         happenings.insert(random.randint(1, len(happenings)), another)
     return replace(schedule, forge=settings, of_strimzi=(), happenings=tuple(happenings))
@@ -145,15 +147,15 @@ def _review(random: Random) -> list[Happening]:
     ]
 
 
-def _happenings(random: Random, usual: Sequence[str], others: Sequence[str], count: int) -> tuple[Happening, ...]:
+def _happenings(random: Random, actions: Sequence[str]) -> tuple[Happening, ...]:
     return tuple(
         Happening(
             random.choice((0.3, 0.3, 2.0, 5.0, 11.0, 23.0)),
-            random.choice(usual if random.random() < 0.7 else others),
+            one,
             random.choice(NAMES),
             random.getrandbits(32),
         )
-        for _ in range(count)
+        for one in actions
     )
 
 
@@ -161,7 +163,7 @@ def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str,
     return {
         "prune": True,
         "max_deletions": 1.0,
-        "max_skip": SkipSettings(other=50),
+        "max_skip": SkipSettings(records=50, other=50),
         "settle_timeout": Duration(20),
         "min_running": Duration(random.choice((0, 5))),
         "on_manual_pause": random.choice(tuple(OnManualPause)),

@@ -61,7 +61,7 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
-from simulation.declared import CLASS, REJECTED
+from simulation.declared import CLASS, REJECTED, SINK_CLASS
 from simulation.faults import ERRORS, HALF, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
@@ -124,7 +124,8 @@ class _Cluster(MemoryCluster):
     """With the class of the connectors: a pull request with a class that no worker has is not planned."""
 
     def plugins(self) -> tuple[Plugin, ...]:
-        return (Plugin(CLASS, ConnectorType.SOURCE, self.rules.version),)
+        kinds = {CLASS: ConnectorType.SOURCE, SINK_CLASS: ConnectorType.SINK}
+        return tuple(Plugin(name, kind, self.rules.version) for name, kind in kinds.items())
 
     all_plugins = plugins
 

@@ -33,11 +33,7 @@ def _pairs(cluster: Cluster, connector: Connector) -> list[Pair]:
     """The entries that Connect returns. A source's offset with a null partition is stored, and never returned."""
     if not _is_sink(connector):
         return [pair for pair in cluster.stored.sources.get(connector.name, {}).values() if pair[0] is not None]
-    committed = cluster.stored.groups.get(group_of(connector.name, connector.config), {})
-    return [
-        ({"kafka_topic": topic, "kafka_partition": number}, {"kafka_offset": offset})
-        for (topic, number), offset in committed.items()
-    ]
+    return cluster.stored.committed(group_of(connector.name, connector.config))
 
 
 def alter(cluster: Cluster, name: str, body: Any) -> dict[str, Any]:

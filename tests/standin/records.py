@@ -40,6 +40,13 @@ class Stored:
         else:
             offsets[key] = (partition, offset)
 
+    def committed(self, group: str) -> list[Pair]:
+        """The offsets of a consumer group, as Connect shows them."""
+        return [
+            ({"kafka_topic": topic, "kafka_partition": number}, {"kafka_offset": offset})
+            for (topic, number), offset in self.groups.get(group, {}).items()
+        ]
+
     def source(self, name: str, partition: dict[str, Any]) -> dict[str, Any]:
         found = self.sources.get(name, {}).get(json.dumps(partition, sort_keys=True))
         return found[1] if found else {}

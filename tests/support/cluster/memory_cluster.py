@@ -16,7 +16,7 @@ from typing import Any
 from standin import offsets
 from standin.cluster import VERBS, Cluster, Connector, Reported, Target, type_of
 from standin.plugins import Refused, listing
-from standin.records import Stored
+from standin.records import Stored, group_of
 
 from gitops_connect import errors
 from gitops_connect.connect import wire
@@ -68,13 +68,13 @@ def connector(
 
 
 class _StoredOffsets(MutableMapping[ConnectorName, Offsets]):
-    """The offsets of sources that the cluster stores: none if it knows none. They outlive their connector."""
+    """The offsets that the cluster stores: none if it knows none. They outlive their connector."""
 
     def __init__(self, stored: Stored) -> None:
         self._stored = stored
 
     def __getitem__(self, name: ConnectorName) -> Offsets:
-        pairs = self._stored.sources.get(name, {}).values()
+        pairs = [*self._stored.sources.get(name, {}).values(), *self._stored.committed(group_of(name, {}))]
         return {partition_text(partition or {}): offset_text(offset) for partition, offset in pairs}
 
     def __setitem__(self, name: ConnectorName, offsets: Offsets) -> None:
