@@ -60,7 +60,10 @@ class LedgerRecords:
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid
+        waiting = {
+            one.name for one in plan.connectors if any(hold.kind is HoldKind.OFFSET_CHANGE for hold in one.holds)
+        }
+        self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid | waiting
         topics = (step for step in plan.steps if step.topics is not None and step.topics.is_of_deletion)
         self._deleted = {step.connector for step in topics}
         """Managed until their last step has ended: the topics that an interrupted deletion leaves are still reset."""
@@ -141,12 +144,8 @@ class LedgerRecords:
         self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation, self._plan)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
-        differing = {
-            one.name
-            for one in self._plan.connectors
-            if one.steps or any(hold.kind is HoldKind.OFFSET_CHANGE for hold in one.holds)
-        }
-        untouchable = differing | self._situation.invalid | self._situation.observed.unknown
+        differing = {one.name for one in self._plan.connectors if one.steps}
+        untouchable = differing | self._partial | self._situation.observed.unknown
         there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
@@ -203,7 +202,8 @@ class LedgerRecords:
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
-        those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
+        those without a review unless they undo drift or roll back, the stop of one whose config has errors, and those of
+        one that is not started because of its offset changes.
         """
         name, action, offset_change = outcome.step.connector, outcome.step.action, outcome.step.offset_change
         self._record_facts(outcome.step)

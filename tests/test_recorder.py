@@ -185,6 +185,23 @@ def test_a_created_connector_that_waits_for_an_offset_change_is_not_recorded_as_
     assert ledger.ownership(CLUSTER)[ORDERS].desired is None
 
 
+def test_a_step_of_a_connector_whose_initial_offsets_failed_does_not_record_it_as_in_sync(
+    ledger: WatchedLedger,
+) -> None:
+    """Found by seed 18336: the connector is still stopped, and seemed to have been stopped by hand."""
+    seed, reset = change(seed_name(ORDERS), "orders", "seed"), change("back", "orders", "reset", acknowledge=["reset"])
+    ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
+    failed = record(seed, "failed", final=True)
+    offsets = OffsetSituation({seed.name: failed}, current={ORDERS: current_offsets(a=20)})
+    stopped = situation(
+        [wanted("orders", initial_offsets=seed)], [seen("orders", "STOPPED")], offsets=offsets, changes=[reset]
+    )
+    stopped = replace(stopped, ownership=ledger.ownership(CLUSTER))
+    assert [step.action.value for step in plan(stopped).steps] == ["reset"]
+    carry_out(ledger, stopped)
+    assert ledger.ownership(CLUSTER)[ORDERS].desired is None
+
+
 def test_a_rejected_config_ends_no_trial_of_the_config_before(ledger: WatchedLedger) -> None:
     """Found by seed 1727: the next connector of the rollout got its config during the trial that was forgotten."""
     first, second = (wanted("orders", config={"batch.size": size}) for size in ("1", "2"))
