@@ -33,6 +33,7 @@ from gitops_connect.model.restart_records import RequestKind, RestartRecord
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.annotation_warnings import annotation_conditions
 from gitops_connect.plan.conditions import changes
+from gitops_connect.plan.connector_steps import steady
 from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
@@ -41,7 +42,7 @@ from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import resets_seen_before_managed
 
 _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
-"""The steps that end a stop for an offset change, and the state after them."""
+"""The steps that end a stop for a change or a reset of offsets, and the state after them."""
 
 
 class LedgerRecords:
@@ -60,11 +61,19 @@ class LedgerRecords:
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
         self._left = {connector.name: len(connector.steps) for connector in plan.connectors if connector.applicable}
-        self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid
+        waiting = {
+            one.name for one in plan.connectors if any(hold.kind is HoldKind.OFFSET_CHANGE for hold in one.holds)
+        }
+        self._partial = {one.name for one in plan.connectors if one.is_partial} | situation.invalid | waiting
         topics = (step for step in plan.steps if step.topics is not None and step.topics.is_of_deletion)
         self._deleted = {step.connector for step in topics}
         """Managed until their last step has ended: the topics that an interrupted deletion leaves are still reset."""
         self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
+        self._returns_to |= {  # its document may be restored before the deletion
+            step.connector: steady(situation.observed.connectors[step.connector].state) or TargetState.RUNNING
+            for step in plan.steps
+            if step.action is Action.DELETE
+        }
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """A connector without other steps is in sync. The others are recorded as such after their last step."""
@@ -141,12 +150,8 @@ class LedgerRecords:
         self._ledger.restarts.record(self._cluster, {}, tuple(uncounted(self._situation)))
         self._record_positions()
         self._ledger.configs.record(self._cluster, next_histories(self._situation, self._plan))
-        differing = {
-            one.name
-            for one in self._plan.connectors
-            if one.steps or any(hold.kind is HoldKind.OFFSET_CHANGE for hold in one.holds)
-        }
-        untouchable = differing | self._situation.invalid | self._situation.observed.unknown
+        differing = {one.name for one in self._plan.connectors if one.steps}
+        untouchable = differing | self._partial | self._situation.observed.unknown
         there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
         self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
@@ -203,7 +208,8 @@ class LedgerRecords:
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
-        those without a review unless they undo drift or roll back, and the stop of one whose config has errors.
+        those without a review unless they undo drift or roll back, the stop of one whose config has errors, and those
+        of one that is not started because of its offset changes.
         """
         name, action, offset_change = outcome.step.connector, outcome.step.action, outcome.step.offset_change
         self._record_facts(outcome.step)
@@ -309,7 +315,7 @@ class LedgerRecords:
 
 
 def _returned(situation: Situation) -> Iterator[ConnectorName]:
-    """Connectors that were stopped for an offset change, and that are not STOPPED any more."""
+    """Connectors that were stopped for a change or a reset of their offsets, and that are not STOPPED any more."""
     for name in situation.stopped:
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown

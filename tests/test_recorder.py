@@ -25,7 +25,7 @@ from support.planner.situations import (
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import QueuedConfig
-from gitops_connect.model.desired import DesiredConnector, OnDelete
+from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -185,6 +185,23 @@ def test_a_created_connector_that_waits_for_an_offset_change_is_not_recorded_as_
     assert ledger.ownership(CLUSTER)[ORDERS].desired is None
 
 
+def test_a_step_of_a_connector_whose_initial_offsets_failed_does_not_record_it_as_in_sync(
+    ledger: WatchedLedger,
+) -> None:
+    """Found by seed 18336: the connector is still stopped, and seemed to have been stopped by hand."""
+    seed, reset = change(seed_name(ORDERS), "orders", "seed"), change("back", "orders", "reset", acknowledge=["reset"])
+    ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
+    failed = record(seed, "failed", final=True)
+    offsets = OffsetSituation({seed.name: failed}, current={ORDERS: current_offsets(a=20)})
+    stopped = situation(
+        [wanted("orders", initial_offsets=seed)], [seen("orders", "STOPPED")], offsets=offsets, changes=[reset]
+    )
+    stopped = replace(stopped, ownership=ledger.ownership(CLUSTER))
+    assert [step.action.value for step in plan(stopped).steps] == ["reset"]
+    carry_out(ledger, stopped)
+    assert ledger.ownership(CLUSTER)[ORDERS].desired is None
+
+
 def test_a_rejected_config_ends_no_trial_of_the_config_before(ledger: WatchedLedger) -> None:
     """Found by seed 1727: the next connector of the rollout got its config during the trial that was forgotten."""
     first, second = (wanted("orders", config={"batch.size": size}) for size in ("1", "2"))
@@ -305,6 +322,22 @@ class TestOperations:
         carry_out(ledger, about)
         assert self.known(ledger) == {clear_name(ORDERS): "released", seed.name: "released"}
         assert owned(ledger) == {}
+
+    @pytest.mark.parametrize(("there", "returns"), [("RUNNING", ["resume"]), ("PAUSED", ["pause"])])
+    def test_a_connector_that_was_stopped_to_be_deleted_returns_to_its_state_if_its_document_is_restored(
+        self, ledger: WatchedLedger, there: str, returns: list[str]
+    ) -> None:
+        """Found by seed 20261: the process was killed, and the connector seemed to be stopped by hand."""
+        policy = Policy(prune=True, on_manual_pause=OnManualPause.RESPECT)
+        orders, other = wanted("orders", on_delete=OnDelete.RESET), wanted("other")
+        carry_out(ledger, situation([orders, other], [as_observed(orders), as_observed(other)]))
+        owned = ledger.ownership(CLUSTER)
+        removed = situation([other], [seen("orders", there), as_observed(other)], policy=policy)
+        removed = replace(removed, ownership=owned)
+        LedgerRecords(ledger, removed, plan(removed), ManualClock()).stopping(ORDERS)
+        restored = situation([orders, other], [seen("orders", "STOPPED"), as_observed(other)], policy=policy)
+        restored = replace(restored, ownership=owned, stopped=ledger.stopped.of(CLUSTER))
+        assert [step.action.value for step in plan(restored).steps] == returns
 
     def test_an_interrupted_deletion_is_recognized_from_the_cluster(self, ledger: WatchedLedger) -> None:
         clear = OffsetChange(clear_name(ORDERS), ORDERS, OffsetChangeKind.CLEAR, Digest("d"), REVISION)

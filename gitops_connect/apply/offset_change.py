@@ -175,8 +175,13 @@ class _OffsetChange:
         return record_failure(self._offset_change, self._context, failed)
 
     def _end_unrecorded(self, error: GitopsConnectError) -> StepResult:
-        """What the ledger does not record was not done, and what it records as in progress is finished later."""
-        return StepResult(Result.FAILED, str(error), harmless=not self._begun and _may_run(self._offset_change))
+        """What the ledger records as in progress is finished later. Nothing was sent before that.
+
+        The connector may continue only if the failure is recorded: a write that was not answered may have taken effect.
+        """
+        if self._begun:
+            return StepResult(Result.FAILED, str(error))
+        return self._fail(StepFailed(str(error), certain=True))
 
     def _unreadable(self, what: str, error: GitopsConnectError, *, is_late: bool = False) -> StepFailed:
         late = f"not applied after {self._timeout:g} s: " if is_late else ""

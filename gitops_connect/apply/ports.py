@@ -148,7 +148,7 @@ class Journal(Protocol):
         """Record that Connect has rejected that config: what was on trial before it still is."""
 
     def stopping(self, connector: ConnectorName) -> None:
-        """Record that the connector is about to be stopped, if a later step of the plan starts it again."""
+        """Record that the connector is about to be stopped, if a later step of the plan starts or deletes it."""
 
     def count_restart(self, connector: ConnectorName) -> None:
         """Record that the connector is about to be restarted automatically; once, if the request is sent again."""

@@ -75,7 +75,7 @@ class Ledger:
         )
         """The id of the last requested restart of each kind that was carried out."""
         self.stopped = RecordedValues[ConnectorName, TargetState](database, self._write, STOPPED)
-        """The connectors that are stopped for an offset change, with the state to which each returns."""
+        """The connectors that are stopped for an offset change or a deletion, with the state to which each returns."""
         self.rollouts = RecordedValues[tuple[Revision, ConnectorName], RolloutDecision](
             database,
             database.write,

@@ -197,7 +197,8 @@ ROLLOUTS = Table(
 """Since version 8. What commands have decided about rollouts. `connector` is empty if it is the whole rollout."""
 
 STOPPED = Table("stopped_connectors", METADATA, *_key(**_CONNECTOR), *_required(returns_to=EnumText(TargetState)))
-"""Since version 5. The connectors that are stopped for an offset change, and the state to which each returns."""
+"""Since version 5. The connectors that are stopped for an offset change or a deletion, and the state to which each
+returns."""
 
 REVIEWED_PLANS = Table(
     "reviewed_plans",

@@ -324,14 +324,15 @@ def plan_strays(situation: Situation, leaving: Set[ConnectorName]) -> tuple[list
 
 def _assess_stray(situation: Situation, offset_change: DesiredOffsetChange, declared: Vocabulary) -> Assessment:
     known = history_unknown(situation, offset_change) or status_by_record(situation, offset_change)
-    if known is not None:
+    is_begun = known is not None and known.status is OffsetChangeStatus.UNFINISHED
+    is_there = offset_change.connector in situation.observed.connectors
+    if known is not None and (is_there or not is_begun):
         return known
     if offset_change.connector in situation.desired.held:
         return Assessment(OffsetChangeStatus.WAITING, "the document of its connector has errors")
-    there = "is on the cluster, but " if offset_change.connector in situation.observed.connectors else ""
-    message = (
-        f"connector {offset_change.connector!r} {there}is not declared{declared.did_you_mean(offset_change.connector)}"
-    )
+    begun, there = "in progress, but " if is_begun else "", "is on the cluster, but " if is_there else ""
+    did_you_mean = declared.did_you_mean(offset_change.connector)
+    message = f"{begun}connector {offset_change.connector!r} {there}is not declared{did_you_mean}"
     return Assessment(OffsetChangeStatus.WAITING, message, "offsets/no-connector")
 
 

@@ -60,7 +60,7 @@ def manual_pause(situation: Situation, desired: DesiredConnector) -> TargetState
     """The state that someone gave the connector, and that gitops-connect respects; None if there is none.
 
     Someone else did it if the current document was applied, so that the connector ran. The exception is a connector
-    that gitops-connect has stopped for an offset change: it returns to the state that the ledger records.
+    that gitops-connect has stopped for an offset change or a deletion: it returns to the state that the ledger records.
     """
     observed = situation.observed.connectors.get(desired.name)
     rule = desired.on_manual_pause or situation.policy.on_manual_pause

@@ -20,7 +20,7 @@ class Intent(Enum):
     FINISH = "finish an offset change"
     """Finish an offset change that was begun, of a connector that is STOPPED."""
     RETURN = "return after an offset change"
-    """Bring a connector that gitops-connect has stopped for an offset change to its desired state."""
+    """Bring a connector that gitops-connect has stopped for an offset change or a deletion to its desired state."""
     ROLL_BACK = "roll back a config"
     CORRECT = "correct a config"
     """Undo a change of the config on the cluster: the document was applied before."""

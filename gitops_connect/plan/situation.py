@@ -117,8 +117,9 @@ class Situation:
     `config_histories` are the configs on trial and those that were rolled back. `rollout_decisions` are those of
     commands. `restored` are the connectors whose document has a third config since a rollback, with the config that
     worked last. `suspensions` are those of the settings and of commands. `stopped` are the connectors that gitops-
-    connect has stopped for an offset change, with the state to which each returns. `reviews` are the mode of reviews,
-    and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a secret.
+    connect has stopped for an offset change or a deletion, with the state to which each returns. `reviews` are the mode
+    of reviews, and the plans that were reviewed. `invalid` are connectors whose config Connect rejects, or which lack a
+    secret.
     `plugins` are those of a worker, if a config is sent. `key` is the key of all digests that cover a secret.
     `families` are the known connector classes. `untrusted`: the revision is not merged. No secret was read for it, and
     `desired` has the current values instead (`unread_secrets`).
