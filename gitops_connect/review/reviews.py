@@ -263,6 +263,7 @@ class PullRequestReviews:
             self._announce(one)
             views = self.daemon.state.snapshot.clusters.values()
             plan = self.planner.plan(one, self.plan_timeout, [view.plan for view in views if view.plan])
+            plan = as_reviewed(plan, self.merges.merged.last_shown(one.number))
         except GitopsConnectError as error:
             if isinstance(error, SourceRefused):
                 said = f"{type(error).__name__}: {mask(str(error))}"
@@ -273,9 +274,6 @@ class PullRequestReviews:
             error.add_note(f"while pull request {one.number} was planned")
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
-        view = self._views.get(one.number)
-        before = (view and view.plan.reviewed) or self.merges.merged.shown(one.number)
-        plan = as_reviewed(plan, before)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 
