@@ -168,6 +168,11 @@ class MergedPlans:
         planned = {cluster: one for cluster, one in plan.connectors.items() if cluster in shown.connectors}
         return not is_covered(replace(plan, connectors=planned), [shown, *self._approved([plan.pull_request])])
 
+    def is_news(self, plan: ReviewedPlan) -> bool:
+        """Whether the plan has destructive effects beyond those that the comment on its pull request shows."""
+        last = self.last_shown(plan.pull_request)
+        return last is None or not is_covered(plan, [last])
+
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""
         self._store.record(plan, purpose, self._clock.now())

@@ -336,7 +336,8 @@ class PullRequestReviews:
         own = self.writer.own_comment(CommentKind.REVIEW, comments)
         if (own is None or own.body != view.comment) and self._was_closed(pull_request):
             return
-        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments, afresh=plan.is_changed)
+        afresh = plan.is_changed and plan.reviewed is not None and self.merges.merged.is_news(plan.reviewed)
+        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments, afresh=afresh)
         if is_written:
             events.commented(pull_request, plan)
         if plan.reviewed is not None and not (is_written and self._was_closed(pull_request)):

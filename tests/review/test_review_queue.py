@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from support.server.made_up import MadeUpDaemon
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceRefused, SourceUnavailable
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
@@ -29,6 +31,7 @@ from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
 from gitops_connect.runtime import open_runtime
+from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
 
@@ -86,6 +89,9 @@ class Recorded:
         return self.last
 
     def is_changed(self, plan: ReviewedPlan) -> bool:
+        return self.is_new
+
+    def is_news(self, plan: ReviewedPlan) -> bool:
         return self.is_new
 
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
@@ -407,3 +413,16 @@ def test_a_plan_counts_as_shown_only_if_its_comment_was_written(fails: str) -> N
     shown = queue.merges.merged.last
     assert shown is not None
     assert bool(shown.connectors) is not bool(fails)
+
+
+def test_destructive_changes_that_the_last_comment_shows_are_not_said_in_a_new_comment(ledger: Ledger) -> None:
+    """Another connector is restarted: the comment is updated, also with the digest."""
+    queue = Queue(1)
+    merges: Any = queue.merges
+    merges.merged = MergedPlans(queue.forge, ledger, Settings(Path()), queue.clock)
+    deletion, restart = step("orders", Action.DELETE), step("other", Action.RESTART)
+    for steps in ((), (deletion,), (deletion, restart), (deletion,)):
+        queue.planner.steps = steps
+        queue.review()
+        assert ("restart" in queue.bodies(1)[-1]) is (restart in steps)
+    assert len(queue.bodies(1)) == 2
