@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ spec: {{{{class: {CLASS}, state: absent}}}}
 """
 REJECTED = "reject"
 """A config key that Connect does not accept."""
+BROKEN_DOCUMENT = re.compile(r"^spec: [\[5]$", re.MULTILINE)
 SUSPEND, OBSERVE = "suspend: true", "mode: observe"
 
 

@@ -28,6 +28,7 @@ from gitops_connect.review.reviews import PLAN
 from gitops_connect.server.values import cluster_value, pull_request_value
 from gitops_connect.settings.sections import ForgeSettings
 from simulation.coverage import Feature
+from simulation.declared import BROKEN_DOCUMENT
 from simulation.forge import FORK_AUTHOR, OURS, WRITERS, Files, SimulatedForge
 from simulation.timeline import START
 
@@ -72,9 +73,12 @@ class ReviewedChanges:
         files: dict[str, str | None] = {**self._forge.repository.files}
         if marker.kind is CommentKind.REVIEW:
             own = self._forge.versions[marker.commit]
+            is_corrected = any(BROKEN_DOCUMENT.search(files.get(path) or "") for path in own)
             files |= own
             named = _named(body.partition(_BEFORE)[0], files)
             found = {one for one in named if one[0] in own or _connector(one) in own}
+            # As long as it is broken, a document may declare connectors that seem to be removed: they are kept.
+            found |= {one for one in named if is_corrected and one[1] is None}
         else:
             found = _named(body, files)
         self._asked.setdefault((number, marker.digest), set()).update(found)
