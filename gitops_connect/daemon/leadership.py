@@ -24,15 +24,22 @@ RETRY = 1.0
 class Leadership:
     """Whether this daemon is the leader. Another thread calls the functions.
 
-    `elected` is called each time it becomes the leader, `tried` after each attempt to reach the ledger.
+    `elected` is called each time it becomes the leader, `lost` when it no longer is, and `tried` after each attempt to
+    reach the ledger.
     """
 
     def __init__(
-        self, ledger: Ledger, clock: Clock, elected: Callable[[], None], tried: Callable[[Exception | None], None]
+        self,
+        ledger: Ledger,
+        clock: Clock,
+        elected: Callable[[], None],
+        lost: Callable[[], None],
+        tried: Callable[[Exception | None], None],
     ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._elected = elected
+        self._lost = lost
         self._tried = tried
         self._stop: Callable[[], None] = lambda: None
         self._renewed = 0.0
@@ -109,6 +116,7 @@ class Leadership:
             if now - self._renewed >= lease.ttl:
                 self.lease = None
                 events.say_error("leader_lost", error, WARNING)
+                self._lost()
             return RETRY
         self._tried(None)
         self._renewed = now

@@ -123,6 +123,12 @@ class ReviewStore:
         with self._database.read() as connection:
             return list(connection.scalars(query))
 
+    def last(self, pull_request: int) -> ReviewedPlan | None:
+        """The plan that a pull request has shown last, of either purpose; None if it has shown none."""
+        query = select(REVIEWED_PLANS.c.plan).filter_by(pull_request=pull_request).order_by(REVIEWED_PLANS.c.at.desc())
+        with self._database.read() as connection:
+            return connection.scalars(query).first()
+
     def approve(self, approval: Approval) -> bool:
         """Record an approval; the first one of each person is kept.
 

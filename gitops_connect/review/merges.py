@@ -153,19 +153,25 @@ class MergedPlans:
         """Remove the plans of pull requests that were merged or closed long ago."""
         self._store.remove_before(self._clock.now() - _KEPT, [one.number for one in self._merged])
 
-    def shown(self, number: int) -> ReviewedPlan | None:
-        """The plan that a pull request has shown; None if it has shown none."""
-        return next(iter(self._store.plans([number], PlanPurpose.REVIEW)), None)
+    def last_shown(self, number: int) -> ReviewedPlan | None:
+        """The plan that the comment on a pull request shows; None if there is no comment with a plan."""
+        return self._store.last(number)
 
     def is_changed(self, plan: ReviewedPlan) -> bool:
         """Whether the plan has destructive effects beyond those that its pull request showed or that were approved.
 
         False for a plan that is shown for the first time, and for that of a cluster that could not be planned before.
         """
-        if self._mode is ReviewMode.AUTO or (shown := self.shown(plan.pull_request)) is None:
+        shown = next(iter(self._store.plans([plan.pull_request], PlanPurpose.REVIEW)), None)
+        if self._mode is ReviewMode.AUTO or shown is None:
             return False
         planned = {cluster: one for cluster, one in plan.connectors.items() if cluster in shown.connectors}
         return not is_covered(replace(plan, connectors=planned), [shown, *self._approved([plan.pull_request])])
+
+    def is_news(self, plan: ReviewedPlan) -> bool:
+        """Whether the plan has destructive effects beyond those that the comment on its pull request shows."""
+        last = self.last_shown(plan.pull_request)
+        return last is None or not is_covered(plan, [last])
 
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         """Record the plan that a comment shows. Who merges an open pull request has reviewed it."""

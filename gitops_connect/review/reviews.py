@@ -263,6 +263,7 @@ class PullRequestReviews:
             self._announce(one)
             views = self.daemon.state.snapshot.clusters.values()
             plan = self.planner.plan(one, self.plan_timeout, [view.plan for view in views if view.plan])
+            plan = as_reviewed(plan, self.merges.merged.last_shown(one.number))
         except GitopsConnectError as error:
             if isinstance(error, SourceRefused):
                 said = f"{type(error).__name__}: {mask(str(error))}"
@@ -273,9 +274,6 @@ class PullRequestReviews:
             error.add_note(f"while pull request {one.number} was planned")
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
-        view = self._views.get(one.number)
-        before = (view and view.plan.reviewed) or self.merges.merged.shown(one.number)
-        plan = as_reviewed(plan, before)
         self._conflicts.record(one.number, offset_changes(plan))
         yield from self._show(one, plan)
 
@@ -338,7 +336,8 @@ class PullRequestReviews:
         own = self.writer.own_comment(CommentKind.REVIEW, comments)
         if (own is None or own.body != view.comment) and self._was_closed(pull_request):
             return
-        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments, afresh=plan.is_changed)
+        afresh = plan.is_changed and plan.reviewed is not None and self.merges.merged.is_news(plan.reviewed)
+        is_written = self.writer.write(pull_request, CommentKind.REVIEW, view.comment, comments, afresh=afresh)
         if is_written:
             events.commented(pull_request, plan)
         if plan.reviewed is not None and not (is_written and self._was_closed(pull_request)):

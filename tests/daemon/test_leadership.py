@@ -21,13 +21,16 @@ class Replica:
 
     def __init__(self, directory: Path, clock: ManualClock) -> None:
         self.ledger = Ledger.open(URL, directory, None)
-        self.elected = 0
+        self.elected = self.lost = 0
         self.tried: list[Exception | None] = []
-        self.leadership = Leadership(self.ledger, clock, self._count, self.tried.append)
+        self.leadership = Leadership(self.ledger, clock, self._count, self._count_loss, self.tried.append)
         self.step = self.leadership.step
 
     def _count(self) -> None:
         self.elected += 1
+
+    def _count_loss(self) -> None:
+        self.lost += 1
 
 
 Pair = tuple[Replica, Replica]
@@ -73,7 +76,7 @@ def test_a_follower_takes_over_when_the_leader_is_silent_and_the_leader_steps_do
     with pytest.raises(LedgerBusy, match="the lease of the leader was lost"):
         lost.check()
     assert first.step() == RETRY
-    assert not first.leadership.is_leader
+    assert (first.leadership.is_leader, first.lost, second.lost) == (False, 1, 0)
 
 
 def test_a_leader_that_cannot_renew_is_no_leader_when_its_lease_is_over(

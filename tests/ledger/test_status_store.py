@@ -59,8 +59,9 @@ def test_a_plan_replaces_the_earlier_one_of_its_pull_request_and_purpose(ledger:
     for plan in (PLAN, OTHER):
         ledger.reviews.record(plan, PlanPurpose.REVIEW, NOON)
     assert ledger.reviews.plans([7, 8, 9], PlanPurpose.REVIEW) == [PLAN, OTHER]
-    ledger.reviews.record(NEXT, PlanPurpose.APPROVAL, NOON)
+    ledger.reviews.record(NEXT, PlanPurpose.APPROVAL, LATER)
     assert ledger.reviews.plans([7], PlanPurpose.REVIEW) == [PLAN]
+    assert (ledger.reviews.last(7), ledger.reviews.last(9)) == (NEXT, None)
     ledger.reviews.record(NEXT, PlanPurpose.REVIEW, LATER)
     assert ledger.reviews.plans([7], PlanPurpose.REVIEW) == ledger.reviews.plans([7], PlanPurpose.APPROVAL) == [NEXT]
     assert ledger.reviews.plans([], PlanPurpose.REVIEW) == []

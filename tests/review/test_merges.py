@@ -327,7 +327,7 @@ def test_what_was_shown_needs_no_approval_after_it_could_not_be_read(
     whole = PullRequestPlan(9, REVISION, "main", (plan(step("orders", Action.DELETE)),))
     failed = replace(whole, plans=tuple(replace(one, unread=(ConnectorName(unread),)) for one in plans))
     for planned in (whole, failed, whole):
-        found = as_reviewed(planned, merged.shown(9)).reviewed
+        found = as_reviewed(planned, merged.last_shown(9)).reviewed
         assert found is not None
         assert not merged.is_changed(found)
         merged.record(found, PlanPurpose.REVIEW)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from support.server.made_up import MadeUpDaemon
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import ClusterView, DaemonState
 from gitops_connect.errors import ForgeUnavailable, SourceRefused, SourceUnavailable
-from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.pull_requests import PullRequest, PullRequestPlan
@@ -29,6 +31,7 @@ from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PLAN, PullRequestReviews
 from gitops_connect.runtime import open_runtime
+from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import load_settings
 
 
@@ -51,6 +54,7 @@ class Planner:
     fails: dict[int, Exception] = field(default_factory=dict)
     planned: list[int] = field(default_factory=list)
     steps: tuple[Step, ...] = ()
+    is_unread: bool = False
 
     def plan(self, one: PullRequest, timeout: float, _known: Collection[Plan]) -> PullRequestPlan:
         assert timeout == 600
@@ -58,6 +62,8 @@ class Planner:
         self.before(one)
         if one.number in self.fails:
             raise self.fails[one.number]
+        if self.is_unread:
+            return PullRequestPlan(one.number, one.head, one.target, unread={ClusterName("local"): "it is down"})
         rewinds = [rewind(name) for name in self.changes.get(one.number, ())]
         made = plan(*self.steps)
         made = replace(made, connectors=(*made.connectors, *rewinds))
@@ -77,15 +83,20 @@ class Recorded:
 
     is_new: bool = False
     plans: list[tuple[int, PlanPurpose]] = field(default_factory=list)
+    last: ReviewedPlan | None = None
 
-    def shown(self, number: int) -> ReviewedPlan | None:
-        """The queue has the plan that was shown last."""
+    def last_shown(self, number: int) -> ReviewedPlan | None:
+        return self.last
 
     def is_changed(self, plan: ReviewedPlan) -> bool:
         return self.is_new
 
+    def is_news(self, plan: ReviewedPlan) -> bool:
+        return self.is_new
+
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose) -> None:
         self.plans.append((plan.pull_request, purpose))
+        self.last = plan
 
 
 @dataclass
@@ -384,3 +395,34 @@ def test_destructive_changes_that_were_not_shown_before_are_said_in_a_new_commen
     assert queue.merges.merged.plans == [(1, PlanPurpose.REVIEW), (1, PlanPurpose.APPROVAL)]
     queue.review()
     assert len(queue.bodies(1)) == 2, "once for each digest"
+
+
+@pytest.mark.parametrize("fails", ["", "comments", "write_comment"])
+def test_a_plan_counts_as_shown_only_if_its_comment_was_written(fails: str) -> None:
+    """The cluster cannot be read at the second review: what the comment showed before counts, and nothing else."""
+    queue, no_answer = Queue(1), ForgeUnavailable("no answer")
+
+    def fail(method: str) -> None:
+        if method == fails:
+            raise no_answer
+
+    queue.planner.steps, queue.forge.before = (step("orders", Action.DELETE),), fail
+    queue.review()
+    queue.planner.is_unread, queue.forge.before = True, lambda _: None
+    queue.review()
+    shown = queue.merges.merged.last
+    assert shown is not None
+    assert bool(shown.connectors) is not bool(fails)
+
+
+def test_destructive_changes_that_the_last_comment_shows_are_not_said_in_a_new_comment(ledger: Ledger) -> None:
+    """Another connector is restarted: the comment is updated, also with the digest."""
+    queue = Queue(1)
+    merges: Any = queue.merges
+    merges.merged = MergedPlans(queue.forge, ledger, Settings(Path()), queue.clock)
+    deletion, restart = step("orders", Action.DELETE), step("other", Action.RESTART)
+    for steps in ((), (deletion,), (deletion, restart), (deletion,)):
+        queue.planner.steps = steps
+        queue.review()
+        assert ("restart" in queue.bodies(1)[-1]) is (restart in steps)
+    assert len(queue.bodies(1)) == 2

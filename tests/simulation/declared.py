@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Set
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +21,7 @@ RECORDS = 100
 """In the first two of these topics. The others are empty."""
 REJECTED = "reject"
 """A config key that Connect does not accept."""
+BROKEN_DOCUMENT = re.compile(r"^spec: [\[5]$", re.MULTILINE)
 SUSPEND, OBSERVE = "suspend: true", "mode: observe"
 
 

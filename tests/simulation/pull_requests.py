@@ -1,8 +1,11 @@
 """What people do with pull requests, and what may be in effect because of that.
 
-A change is a file with its text, or without one if it is removed. It counts as reviewed if a comment of gitops-connect
-has named it while its pull request was open, and if the pull request was merged afterwards, or people with write access
-have approved the digest of the comment. What a comment says is read from its text, as people read it.
+A change is a file with its text, or without one if it is removed. The acknowledgements of an offset change are not part
+of it: reviewers see its effects, and a comment that says that it is blocked shows none.
+
+A change counts as reviewed if a comment of gitops-connect has named it while its pull request was open, and if the pull
+request was merged afterwards, or people with write access have approved the digest of the comment. What a comment says
+is read from its text, as people read it.
 """
 
 from __future__ import annotations
@@ -25,6 +28,7 @@ from gitops_connect.review.reviews import PLAN
 from gitops_connect.server.values import cluster_value, pull_request_value
 from gitops_connect.settings.sections import ForgeSettings
 from simulation.coverage import Feature
+from simulation.declared import BROKEN_DOCUMENT
 from simulation.forge import FORK_AUTHOR, OURS, WRITERS, Files, SimulatedForge
 from simulation.timeline import START
 
@@ -42,6 +46,8 @@ _BEFORE = "### Already on the branch"
 _SECRET = re.compile(r"SECRET_\d+")
 _CONNECTOR = re.compile(r"connector: (\w+)")
 _CHANGE_NAME = re.compile(r"\bc\d{3}\b")
+_BLOCKED_CHANGE = re.compile(r"offset change (c\d{3}) \(\w+\) is blocked")
+_ACKNOWLEDGE = re.compile(r"^  acknowledge: .*\n", re.MULTILINE)
 
 
 class ReviewedChanges:
@@ -67,9 +73,12 @@ class ReviewedChanges:
         files: dict[str, str | None] = {**self._forge.repository.files}
         if marker.kind is CommentKind.REVIEW:
             own = self._forge.versions[marker.commit]
+            is_corrected = any(BROKEN_DOCUMENT.search(files.get(path) or "") for path in own)
             files |= own
             named = _named(body.partition(_BEFORE)[0], files)
             found = {one for one in named if one[0] in own or _connector(one) in own}
+            # As long as it is broken, a document may declare connectors that seem to be removed: they are kept.
+            found |= {one for one in named if is_corrected and one[1] is None}
         else:
             found = _named(body, files)
         self._asked.setdefault((number, marker.digest), set()).update(found)
@@ -107,7 +116,7 @@ class ReviewedChanges:
             path = f"changes/{offset_change.name}.yaml"
             text = self._forge.repository.at(offset_change.revision).get(path)
         if before and not self._is_harmless(offset_change):
-            self._require((path, text), f"{offset_change.name} begins")
+            self._require((path, _content(text)), f"{offset_change.name} begins")
 
     def _is_harmless(self, offset_change: OffsetChange) -> bool:
         """Whether it needed no review when it was planned: it changed nothing, or only added partitions."""
@@ -141,9 +150,14 @@ class ReviewedChanges:
 
 def _named(text: str, files: Files) -> set[Change]:
     """The changes that a comment names: offset changes, and connectors in the title of their steps."""
-    found = {f"changes/{name}.yaml" for name in _CHANGE_NAME.findall(text)}
+    found = {f"changes/{name}.yaml" for name in {*_CHANGE_NAME.findall(text)} - {*_BLOCKED_CHANGE.findall(text)}}
     found |= {f"{name}.yaml" for name in re.findall(r"<code>(\w+)</code>", text)}
-    return {(path, files.get(path)) for path in found}
+    return {(path, _content(files.get(path))) for path in found}
+
+
+def _content(text: str | None) -> str | None:
+    """What a document changes."""
+    return None if text is None else _ACKNOWLEDGE.sub("", text)
 
 
 def _connector(change: Change) -> str:
