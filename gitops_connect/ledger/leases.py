@@ -46,6 +46,8 @@ _OURS = update(LEASES).where(
     *(LEASES.c[column] == bindparam(f"our {column}") for column in ("name", "number", "token"))
 )
 """The token is compared too: a restored backup may have a number again."""
+_FIRST, _NEXT = insert(LEASES), update(LEASES).where(LEASES.c.name == bindparam("lease"))
+"""Statements are made once: that takes longer than to execute them."""
 _RENEWAL = _OURS.values(expires=bindparam("until"))
 _RELEASE = _OURS.values(expires=bindparam("until"), token="")
 _SAME_START = 2.0
@@ -176,17 +178,14 @@ class Lease:
                 "expires": expires,
             }
             # If another process has inserted the row meanwhile, the insertion fails: this lease is not free any more.
-            taken = (
-                insert(LEASES).values(name=self.name)
-                if row is None
-                else update(LEASES).where(LEASES.c.name == self.name)
-            )
-            if row is None or _is_free(row, now):
-                connection.execute(taken.values(**values))
+            if row is None:
+                connection.execute(_FIRST, {"name": self.name, **values})
+            elif _is_free(row, now):
+                connection.execute(_NEXT, {"lease": self.name, **values})
             else:
                 busy = _in_use(row)
                 if row.expires > expires:
-                    connection.execute(taken.values(expires=expires))
+                    connection.execute(_NEXT, {"lease": self.name, "expires": expires})
         if busy:
             raise LedgerBusy(busy)
         self.number = number

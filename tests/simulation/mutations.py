@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-SEEDS = 2500
+SEEDS = 2000
 """Seeds within which each mutation has to be found."""
 MUTATIONS: Mapping[str, Mapping[str, Any]] = yaml.safe_load(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
