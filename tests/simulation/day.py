@@ -223,7 +223,7 @@ class Day:
         entries = [entry(name, *one) for one in zip(streams, numbers, strict=True)]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
-        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.8 else few)}]"
+        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.75 else few)}]"
         return path, (
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
@@ -232,7 +232,7 @@ class Day:
     def _number(self, name: str, stream: str) -> int:
         """Any offset, or one that the connector will soon have read."""
         now = positions(self.world.cluster.stored.get(ConnectorName(name), {})).get(stream, 0)
-        return self.random.choice((self.random.randrange(200), self.random.randrange(200), now + 1))
+        return self.random.choice((self.random.randrange(200), now + 1, now + 2))
 
     def _undo(self, name: str) -> None:
         """Commit what `offsets undo` writes for the last offset change of the connector."""

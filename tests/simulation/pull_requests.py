@@ -243,7 +243,7 @@ class PullRequests:
         declared, changes = self._changes(name)
         force = self.day.random.random() < 0.4
         shown = [(path, text) for path, text in self.forge.branches[number].changes.items() if text and "/" in path]
-        if shown and self.day.random.random() < 0.8:
+        if shown and self.day.random.random() < 0.9:
             path, text = shown[0]
             if (found := _CONNECTOR.search(text)) is not None and self.day.random.random() < 0.8:
                 name = found[1]
@@ -259,11 +259,11 @@ class PullRequests:
         if not known:
             return
         number, digest = random.choice((known[-1], random.choice(known)))
-        verb = random.choice((*["approve"] * 6, "revoke"))
+        verb = random.choice((*["approve"] * 9, "revoke"))
         who = random.choice((*WRITERS * 4, FORK_AUTHOR))
         command = f"gitops-connect {verb} {digest}"
         self._note(f"{who} comments {verb} {digest[:7]} on pull request {number}")
-        how = random.choice((*["write"] * 6, "edit", "edit of another"))
+        how = random.choice((*["write"] * 9, "edit", "edit of another"))
         comment = self.forge.say(number, who, command if how == "write" else "nice")
         if how != "write":
             editor = who if how == "edit" else random.choice(WRITERS)

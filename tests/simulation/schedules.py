@@ -25,7 +25,7 @@ _REVIEWS = (
     ("merge", "review", "merge"),
     ("merge", "approval", "approval"),
     ("approval", "merge", "approval"),
-    ("approval", "push to a pull request", "merge after a push"),
+    *[("approval", "push to a pull request", "merge after a push")] * 3,
     ("push to a pull request", "merge after a push", "approval"),
     ("push to a pull request", "merge", "approval"),
 )
@@ -99,20 +99,21 @@ class Beginnings:
 def schedule_of(seed: int) -> Schedule:
     random, has_reviews = Random(seed), seed % _WITH_REVIEWS == 0
     theme = random.sample(FEATURES, 2)  # so that each pair of features meets often enough
-    actions = [*theme, *random.choices(tuple(ACTIONS), k=random.randint(0, 1))]
+    actions = [*theme, *random.choices(tuple(ACTIONS), k=random.randint(0, 2))]
     random.shuffle(actions)
+    replicas = random.choice((1, 1, 1, 1, 1, 1, 1, 2, 2, 3))
     schedule = Schedule(
         seed,
         _settings(random, theme, seed),
         Rates(
-            death=random.choice((0, 0, 0.004)),
-            freeze=random.choice((0, 0, 0, 0.006, 0.02)),
+            death=random.choice((0, 0, 0.004)) if replicas == 1 else 0.004,
+            freeze=random.choice((0, 0, 0, 0.006) if replicas == 1 else (0.006, 0.02)),
             request=random.choice((0, 0.1, 0.3)),
             read=random.choice((0, 0, 0.02)),
             disk=random.choice((0, 0, 0.01)),
             forge=(seed // 6) % 3 * 0.03 if has_reviews else 0.0,
         ),
-        random.choice((1, 1, 1, 1, 1, 1, 1, 1, 2, 3)),
+        replicas,
         random.random() < 0.15,
         random.choice(((), ("three",), NAMES)),
         _happenings(random, actions),
@@ -123,18 +124,20 @@ def schedule_of(seed: int) -> Schedule:
     if not has_reviews:
         return schedule
     settings = ForgeSettings(
-        review=random.choice((*[ReviewMode.REVIEWED] * 3, ReviewMode.MANUAL)),
+        review=random.choice((ReviewMode.REVIEWED, ReviewMode.MANUAL)),
         author_may_approve=random.random() < 0.7,
         approvals=random.choice((1, 1, 1, 2)),
     )
-    happenings = _review(random)
-    for another in (schedule.happenings[0], *_happenings(random, [random.choice(tuple(OF_PULL_REQUESTS))])):
+    happenings = _review(random, settings.review)
+    others = [random.choice(theme), random.choice(tuple(OF_PULL_REQUESTS))]
+    for another in _happenings(random, others):
         happenings.insert(random.randint(1, len(happenings)), another)
     return replace(schedule, forge=settings, of_strimzi=(), happenings=tuple(happenings))
 
 
-def _review(random: Random) -> list[Happening]:
+def _review(random: Random, mode: ReviewMode) -> list[Happening]:
     """A pull request and what people do with it. Those who merge directly after a push do not read its plan."""
+    scripts = [one for one in _REVIEWS if mode is ReviewMode.REVIEWED or "approval" in one]
     waits = {"push to a pull request": 11.0, "merge after a push": 0.3}
     return [
         Happening(
@@ -143,7 +146,7 @@ def _review(random: Random) -> list[Happening]:
             random.choice(NAMES),
             random.getrandbits(32),
         )
-        for action in ("review", *random.choice(_REVIEWS))
+        for action in ("review", *random.choice(scripts))
     ]
 
 
