@@ -93,8 +93,8 @@ class Daemon:
         self._acting = StepsInProgress()
         self._interrupted = threading.Event()
         self._over: SimpleQueue[_Over] = SimpleQueue()
-        told = (self._reconcile_all, partial(self.state.set_leader, is_leader=False), self.state.set_ledger)
-        self.leadership = Leadership(runtime.ledger, runtime.clock, *told)
+        lost = partial(self.state.set_leader, is_leader=False)
+        self.leadership = Leadership(runtime.ledger, runtime.clock, self._reconcile_all, lost, self.state.set_ledger)
         self.stop_requested = False
         self.abandoned: Sequence[tuple[ClusterName, Step]] = ()
         """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""

@@ -1,1 +1,1 @@
-"""Contract tests for the stand-in, the simulated cluster and a real Connect worker."""
+"""Tests that must pass on the stand-in, on the simulated cluster and on a real worker."""

@@ -1,7 +1,6 @@
-"""Runs each test on the stand-in, on the simulated cluster, and on a real broker and worker.
+"""The three clusters on which each test runs: stand-in, simulated cluster, real broker and worker.
 
-The stand-in and the simulated cluster use the same model. The simulated cluster has no HTTP server, and runs in
-simulated time.
+The stand-in answers over HTTP. The simulated cluster has the same rules, but is called directly, and simulates time.
 
 If `GITOPS_CONNECT_CONTRACT_URL` is set, that worker is used instead of the sandbox's.
 """
