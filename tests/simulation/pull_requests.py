@@ -195,7 +195,7 @@ class PullRequests:
         """Something that a pull request may change."""
         day = self.day
         one = replace(day.declared[name])
-        what = day.random.choice(("config", *["removal"] * 3, *["offset change"] * 4, "state", "secret"))
+        what = day.random.choice(("config", *["removal"] * 5, *["offset change"] * 7, "state", "secret"))
         if what == "offset change":
             return {}, dict([day.offset_change(name)])
         match what:

@@ -93,7 +93,7 @@ class Beginnings:
             day.settle()
             self.in_sync = LedgerTemplate.of(world.connection)
         gc.freeze()  # the modules are there until the end: with each day, they were searched for garbage again
-        gc.set_threshold(5000, 20, 50)
+        gc.set_threshold(5000, 20, 50)  # a day leaves few cycles, and the search for them took 7 % of its time
 
 
 def schedule_of(seed: int) -> Schedule:
@@ -129,16 +129,17 @@ def schedule_of(seed: int) -> Schedule:
         approvals=random.choice((1, 1, 1, 2)),
     )
     happenings = _review(random, settings.review)
-    others = [random.choice(theme), random.choice(tuple(OF_PULL_REQUESTS))]
+    others = [*theme, random.choice(tuple(OF_PULL_REQUESTS))]
     for another in _happenings(random, others):
-        happenings.insert(random.randint(1, len(happenings)), another)
+        last = len(happenings)
+        happenings.insert(random.choice((*range(1, last - 1), last)), another)  # not between a push and its merge
     return replace(schedule, forge=settings, of_strimzi=(), happenings=tuple(happenings))
 
 
 def _review(random: Random, mode: ReviewMode) -> list[Happening]:
     """A pull request and what people do with it. Those who merge directly after a push do not read its plan."""
     scripts = [one for one in _REVIEWS if mode is ReviewMode.REVIEWED or "approval" in one]
-    waits = {"push to a pull request": 11.0, "merge after a push": 0.3}
+    waits = {"approval": 11.0, "push to a pull request": 11.0, "merge after a push": 0.3}
     return [
         Happening(
             waits.get(action) or random.choice((2.0, 5.0, 11.0, 23.0)),
