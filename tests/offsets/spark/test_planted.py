@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.files.manifests import UNREAD
 from support.planted.planted import NOT_PLANTED, Planted, held_to_plants, place, violations_in
@@ -129,7 +129,16 @@ def manifests(draw: Any) -> Planted:
     return make(plan, draw(st.lists(of_line, min_size=1, max_size=40)), draw(st.randoms(use_true_random=False)))
 
 
+OF_ANOTHER = make(
+    Plan(FAMILIES["a class of nobody, types mixed"], current=0.6),
+    [["partition.shard another", "offset.seq the other type"]],
+    random.Random(1),  # noqa: S311 - a test needs no secure random numbers
+)
+"""A partition without a current offset may have any of the types that those of other partitions have."""
+
+
 @settings(max_examples=max(40, settings().max_examples // 2))
+@example([OF_ANOTHER], SPLIT_SIZE)
 @given(st.lists(manifests(), min_size=1, max_size=4), st.sampled_from([SPLIT_SIZE, 300, 1]))
 def test_all_planted_faults_are_found(several: list[Planted], split_size: int) -> None:
     checked(*several, split_size=split_size)

@@ -62,6 +62,7 @@ def _said(plan: Plan, line: Line, current: Offsets | None) -> Iterator[tuple[Pla
     same = own == offset_text(line.value["offset"]) and family.keeps_all
     for plant, say in halves:
         harmless = own is not None and not refused and (say.eased or (same and say.rule not in WARNINGS))
+        harmless |= own is None and family.all_exist and say.rule == "current-type" and _is_mixed(plant, line, current)
         if not harmless and not (say.rule == "unknown-field" and _exists(plant, current)):
             yield plant, say
 
@@ -77,6 +78,13 @@ def _said_of_null(
         yield from ((plant, say) for plant, say in halves if not say.tie and say.rule in _OF_FORM)
     if is_known and not current_offsets:
         yield null, Says("nothing-to-remove")
+
+
+def _is_mixed(plant: Plant, line: Line, current: Offsets | None) -> bool:
+    """Whether a field of the offset has several types in the current offsets, its own among them."""
+    half, *field = plant.touches
+    types = {type(json.loads(one)[field[0]]) for one in (current or {}).values()} if half == "offset" else set()
+    return type(line.value["offset"].get(field[0])) in types if types else False
 
 
 def _exists(plant: Plant, current: Offsets | None) -> bool:
