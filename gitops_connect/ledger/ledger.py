@@ -128,16 +128,11 @@ class Ledger:
 
     def record(self, *ownerships: Ownership) -> None:
         """Record all of these connectors, or none. The first origin and time of each connector are kept."""
-        with self._write() as connection:
-            for ownership in ownerships:
-                values = attributes(ownership, "revision", "desired", "applied", "on_delete")
-                upsert(
-                    connection,
-                    OWNERSHIP,
-                    attributes(ownership, "cluster", "connector"),
-                    {**values, "secret_references": ownership.references},
-                    attributes(ownership, "origin", "since"),
-                )
+        columns = ("cluster", "connector", "origin", "since", "revision", "desired", "applied", "on_delete")
+        rows = [{**attributes(one, *columns), "secret_references": one.references} for one in ownerships]
+        if rows:
+            with self._write() as connection:
+                upsert(connection, OWNERSHIP, rows, kept=("origin", "since"))
 
     def forget(self, cluster: ClusterName, connector: ConnectorName) -> None:
         """Record that the connector is no longer managed, or was deleted. Does nothing if it was never managed."""

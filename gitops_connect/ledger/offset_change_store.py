@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, select
+from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
 
 from gitops_connect.errors import LedgerUnusable, OperationSettled
 from gitops_connect.ledger import pieces
@@ -21,7 +21,7 @@ from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, writes_under
 from gitops_connect.ledger.pieces import Damaged, PartKey
-from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart, upsert
+from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart
 from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import (
     NOTHING_SENT,
@@ -305,7 +305,11 @@ class _Entry:
 
     def put(self, values: Mapping[str, Any]) -> None:
         """Write these columns, and leave the others unchanged."""
-        upsert(self._connection, OPERATIONS, {"cluster": self._cluster, "name": self._name}, values)
+        key = {"cluster": self._cluster, "name": self._name}
+        if self.row is None:
+            self._connection.execute(insert(OPERATIONS), {**key, **values})
+        else:
+            self._connection.execute(update(OPERATIONS).filter_by(**key).values(values))
 
     def replace(self, values: Mapping[str, Any]) -> None:
         """Write these columns, and remove pieces of an earlier attempt. Raises OperationSettled as `require_free`."""

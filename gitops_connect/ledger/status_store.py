@@ -109,10 +109,9 @@ class ReviewStore:
 
     def record(self, plan: ReviewedPlan, purpose: PlanPurpose, at: datetime) -> None:
         """Record a plan that its pull request shows, instead of the earlier one of the same purpose."""
-        key = {"pull_request": plan.pull_request, "purpose": purpose}
-        values = {"digest": plan.digest, "at": at, "plan": plan}
+        row = {"pull_request": plan.pull_request, "purpose": purpose, "digest": plan.digest, "at": at, "plan": plan}
         with self._database.write() as connection:
-            upsert(connection, REVIEWED_PLANS, key, values)
+            upsert(connection, REVIEWED_PLANS, [row])
 
     def plans(self, pull_requests: Collection[int], purpose: PlanPurpose) -> list[ReviewedPlan]:
         query = (

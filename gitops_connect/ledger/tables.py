@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import cache
 from operator import attrgetter
@@ -12,18 +12,17 @@ from sqlalchemy import (
     BindParameter,
     Column,
     Connection,
+    Delete,
     Insert,
     MetaData,
     Row,
     Select,
     Table,
-    Update,
     bindparam,
     delete,
-    insert,
     select,
-    update,
 )
+from sqlalchemy.dialects import postgresql, sqlite
 
 from gitops_connect.ledger.column_types import (
     AcknowledgementList,
@@ -237,20 +236,15 @@ def get_property(connection: Connection, name: str) -> str | None:
 
 
 def set_property(connection: Connection, name: str, value: str) -> None:
-    upsert(connection, PROPERTIES, {"name": name}, {"value": value})
+    upsert(connection, PROPERTIES, [{"name": name, "value": value}])
 
 
-def upsert(
-    connection: Connection,
-    table: Table,
-    key: Mapping[str, Any],
-    values: Mapping[str, Any],
-    first: Mapping[str, Any] | None = None,
-) -> None:
-    """Update the row of `key`, or insert it with the values of `first` too. No single statement fits all databases."""
-    found = {f"key {name}": value for name, value in key.items()}
-    if connection.execute(_update(table, tuple(key), tuple(values)), {**values, **found}).rowcount == 0:
-        connection.execute(_insert(table), {**key, **values, **(first or {})})
+def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], kept: tuple[str, ...] = ()) -> None:
+    """Insert these rows, of which each has the same columns, or replace those with their keys, except columns `kept`.
+
+    One statement for all rows, of which there is at least one.
+    """
+    connection.execute(_upsert(table, connection.dialect.name, kept), rows)
 
 
 # Statements are made once: that takes longer than to execute them.
@@ -262,14 +256,19 @@ def _select_of(table: Table) -> Select[Any]:
 
 
 @cache
-def _insert(table: Table) -> Insert:
-    return insert(table)
+def _upsert(table: Table, dialect: str, kept: tuple[str, ...]) -> Insert:
+    """The statement: each database has its own insertion that replaces rows."""
+    inserted = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    replaced = {
+        one.name: inserted.excluded[one.name] for one in table.c if not one.primary_key and one.name not in kept
+    }
+    return inserted.on_conflict_do_update(index_elements=list(table.primary_key), set_=replaced)
 
 
 @cache
-def _update(table: Table, key: tuple[str, ...], values: tuple[str, ...]) -> Update:
-    these: dict[str, BindParameter[Any]] = {name: bindparam(f"key {name}") for name in key}
-    return update(table).filter_by(**these).values({name: bindparam(name) for name in values})
+def _delete(table: Table) -> Delete:
+    these: dict[str, BindParameter[Any]] = {one.name: bindparam(f"key {one.name}") for one in table.primary_key}
+    return delete(table).filter_by(**these)
 
 
 class RecordedValues(Generic[K, V]):
@@ -306,12 +305,15 @@ class RecordedValues(Generic[K, V]):
         if not changed and not ended:
             return
         with self._write() as connection:
-            for key in ended:
-                connection.execute(delete(self._table).filter_by(**self._row(cluster, key)))
-            for key, value in changed.items():
-                values = dict(zip(self._others, self._columns(value), strict=True))
-                upsert(connection, self._table, self._row(cluster, key), values)
+            if ended:
+                keys = [self._of_key(cluster, one) for one in ended]
+                connection.execute(_delete(self._table), [{f"key {name}": one[name] for name in one} for one in keys])
+            if changed:
+                upsert(connection, self._table, [self._row(cluster, *one) for one in changed.items()])
 
-    def _row(self, cluster: ClusterName, key: K) -> dict[str, Any]:
+    def _row(self, cluster: ClusterName, key: K, value: V) -> dict[str, Any]:
+        return self._of_key(cluster, key) | dict(zip(self._others, self._columns(value), strict=True))
+
+    def _of_key(self, cluster: ClusterName, key: K) -> dict[str, Any]:
         parts = key if isinstance(key, tuple) else (key,)
         return dict(zip(self._table.primary_key.columns.keys(), (cluster, *parts), strict=True))

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 from simulation.coverage import Coverage
@@ -26,17 +26,17 @@ _ENOUGH = 10_000
 
 
 @cache
-def _beginnings() -> Beginnings:
-    with tempfile.TemporaryDirectory() as directory:
-        return Beginnings(Path(directory))
+def _beginnings(directory: str) -> Beginnings:
+    """Those of this process, in a directory of its own."""
+    return Beginnings(Path(tempfile.mkdtemp(dir=directory)))
 
 
-def _live(seeds: Sequence[int]) -> tuple[Coverage, list[int]]:
+def _live(directory: str, seeds: Sequence[int]) -> tuple[Coverage, list[int]]:
     """What these days met, and the seeds of those that failed."""
     coverage, bad = Coverage(), list[int]()
     for seed in seeds:
         try:
-            coverage += live(schedule_of(seed), _beginnings()).coverage()
+            coverage += live(schedule_of(seed), _beginnings(directory)).coverage()
         except BadDay:
             bad.append(seed)
     return coverage, bad
@@ -46,13 +46,14 @@ def main(seeds: int, first: int) -> int:
     """Returns the exit code: 1 if a day failed, or if features have met too rarely."""
     began, coverage, bad = time.monotonic(), Coverage(), list[int]()
     tasks = [range(one, min(one + _AT_ONCE, first + seeds)) for one in range(first, first + seeds, _AT_ONCE)]
-    with ProcessPoolExecutor(os.cpu_count()) as processes:
-        for more, failed in processes.map(_live, tasks):
-            coverage += more
-            bad += failed
-    print(*coverage.lines(ACTIONS), sep="\n")
-    for one in bad[:_SHRUNK]:
-        print(shortest_of(one, _beginnings()))
+    with tempfile.TemporaryDirectory() as directory:
+        with ProcessPoolExecutor(os.cpu_count()) as processes:
+            for more, failed in processes.map(partial(_live, directory), tasks):
+                coverage += more
+                bad += failed
+        print(*coverage.lines(ACTIONS), sep="\n")
+        for one in bad[:_SHRUNK]:
+            print(shortest_of(one, _beginnings(directory)))
     print(f"{seeds} seeds from {first} in {time.monotonic() - began:.0f} s; failed: {bad}")
     rare = coverage.missing(int(seeds * _SHARE)) if seeds >= _ENOUGH else []
     for line in rare:

@@ -159,6 +159,8 @@ class Promises:
         if verb == "delete":  # that ends a suspension
             self.suspended.pop(name, None)
             self.unreadable.pop(name, None)
+        if verb == "resume":  # of a plan that did not know of the pause, or it would have been refused
+            self.paused.pop(name, None)
         for step in plan.steps:
             if verb == "restart" and step.connector == name and step.restart is not None and not step.restart.request:
                 assert plan is earlier, f"{name} is restarted again, and its document allows one restart"

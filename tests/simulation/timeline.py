@@ -84,9 +84,9 @@ class Timeline:
         """Let everything happen that is due within so many seconds."""
         until = self.now + seconds
         while self._due and self._due[0][0] <= until and not self.errors:
-            at, order, life, event = heapq.heappop(self._due)
-            if life.frozen_until > at:
-                heapq.heappush(self._due, (life.frozen_until, order, life, event))
+            at, _, life, event = heapq.heappop(self._due)
+            if life.frozen_until > at:  # what was about to happen in the process happens first when it wakes
+                heapq.heappush(self._due, (life.frozen_until, next(self._order), life, event))
                 continue
             self.now = at
             event()
