@@ -41,6 +41,7 @@ from gitops_connect.plan.rollbacks import begin_trial, next_histories, queued
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import resets_seen_before_managed
 
+_STARTED = frozenset({WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED})
 _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
 """The steps that end a stop for a change or a reset of offsets, and the state after them."""
 
@@ -68,12 +69,21 @@ class LedgerRecords:
         topics = (step for step in plan.steps if step.topics is not None and step.topics.is_of_deletion)
         self._deleted = {step.connector for step in topics}
         """Managed until their last step has ended: the topics that an interrupted deletion leaves are still reset."""
-        self._returns_to = {step.connector: _STARTS[step.action] for step in plan.steps if step.action in _STARTS}
-        self._returns_to |= {  # its document may be restored before the deletion
-            step.connector: steady(situation.observed.connectors[step.connector].state) or TargetState.RUNNING
+        self._returns_to = {  # the last step decides
+            step.connector: _STARTS.get(step.action) or _state_before(situation, step.connector)
             for step in plan.steps
-            if step.action is Action.DELETE
+            if step.action in _STARTS or self._may_return(step)
         }
+
+    def _may_return(self, step: Step) -> bool:
+        """Whether the connector may be started after this stop or deletion, although the plan does not say so.
+
+        Its document may be restored before the deletion, and an offset change that waits may be withdrawn.
+        """
+        desired = self._desired.get(step.connector)
+        is_to_stop = desired is not None and desired.state is TargetState.STOPPED
+        was_there = step.connector in self._situation.observed.connectors
+        return step.action is Action.DELETE or (step.action is Action.STOP and was_there and not is_to_stop)
 
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """A connector without other steps is in sync. The others are recorded as such after their last step."""
@@ -314,10 +324,17 @@ class LedgerRecords:
             self._ledger.record(*changed)
 
 
+def _state_before(situation: Situation, connector: ConnectorName) -> TargetState:
+    return steady(situation.observed.connectors[connector].state) or TargetState.RUNNING
+
+
 def _returned(situation: Situation) -> Iterator[ConnectorName]:
-    """Connectors that were stopped for a change or a reset of their offsets, and that are not STOPPED any more."""
+    """Connectors that were stopped for a change or a reset of their offsets, and that have been started since.
+
+    A stopped connector that moves to another worker is UNASSIGNED for a moment.
+    """
     for name in situation.stopped:
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown
-        if is_gone or (connector is not None and connector.state is not WorkerState.STOPPED):
+        if is_gone or (connector is not None and connector.state in _STARTED):
             yield name

@@ -25,7 +25,7 @@ from support.planner.situations import (
 
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import QueuedConfig
-from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause
+from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
@@ -183,6 +183,33 @@ def test_a_created_connector_that_waits_for_an_offset_change_is_not_recorded_as_
     assert not plan(waiting).steps
     carry_out(ledger, waiting)
     assert ledger.ownership(CLUSTER)[ORDERS].desired is None
+
+
+def test_a_connector_that_waits_for_another_offset_change_returns_when_that_is_withdrawn(ledger: WatchedLedger) -> None:
+    """Found by seed 7081: the plan that stops it does not resume it, so that it seemed to be stopped by hand."""
+    orders = wanted("orders")
+    carry_out(ledger, situation([orders], [as_observed(orders)]))
+    both = [change("back", "orders", acknowledge=["rewind"]), change("then-reset", "orders", "reset")]
+    offsets = OffsetSituation(manifests={both[0].name: current_offsets(a=4)}, current={ORDERS: current_offsets(a=20)})
+    stops = situation([orders], [as_observed(orders)], offsets=offsets, changes=both)
+    stops = replace(stops, ownership=ledger.ownership(CLUSTER))
+    planned = plan(stops)
+    assert [step.action for step in planned.steps] == [Action.STOP, Action.ALTER]
+    LedgerRecords(ledger, stops, planned, ManualClock()).stopping(ORDERS)
+    withdrawn = situation([orders], [seen("orders", "STOPPED")], policy=Policy(on_manual_pause=OnManualPause.RESPECT))
+    withdrawn = replace(withdrawn, ownership=ledger.ownership(CLUSTER), stopped=ledger.stopped.of(CLUSTER))
+    assert [step.action for step in plan(withdrawn).steps] == [Action.RESUME]
+
+
+@pytest.mark.parametrize(("state", "is_known"), [("UNASSIGNED", True), ("STOPPED", True), ("RUNNING", False)])
+def test_a_stopped_connector_that_moves_to_another_worker_was_not_started(
+    ledger: WatchedLedger, state: str, *, is_known: bool
+) -> None:
+    """Found by seed 24878: it could not be resumed after its offset change, and seemed to be stopped by hand."""
+    ledger.stopped.record(CLUSTER, {ORDERS: TargetState.RUNNING})
+    moving = situation([wanted("orders")], [seen("orders", state)], stopped=ledger.stopped.of(CLUSTER))
+    LedgerRecords(ledger, moving, plan(moving), ManualClock()).before()
+    assert bool(ledger.stopped.of(CLUSTER)) is is_known
 
 
 def test_a_step_of_a_connector_whose_initial_offsets_failed_does_not_record_it_as_in_sync(

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.hold import Hold, HoldKind
-from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
@@ -32,10 +32,14 @@ def reviewed_plan(
 
     A pull request is answerable for what it changes: its review covers nothing of `pending`.
     """
-    before = _connectors(pending)
+    branch = {(plan.cluster, one.name): one for plan in pending for one in plan.connectors if one.steps}
     connectors = {
-        cluster: {name: own for name, one in found.items() if (own := _without(one, before.get(cluster, {}).get(name)))}
-        for cluster, found in _connectors(plans).items()
+        plan.cluster: {
+            one.name: own
+            for one in plan.connectors
+            if one.steps and (own := _own(one, branch.get((plan.cluster, one.name)))) is not None
+        }
+        for plan in plans
     }
     return ReviewedPlan(pull_request, head, connectors_digest(connectors), connectors)
 
@@ -56,21 +60,31 @@ def with_unread(reviewed: ReviewedPlan, plans: Iterable[Plan], before: ReviewedC
     return replace(reviewed, connectors=connectors, digest=connectors_digest(connectors))
 
 
-def _without(one: ReviewedConnector, before: ReviewedConnector | None) -> ReviewedConnector | None:
-    """The part of the connector that is not in `before`; None if there is none.
+def _own(connector: ConnectorPlan, branch: ConnectorPlan | None) -> ReviewedConnector | None:
+    """What reviewers see of the connector that is not in the plan of the branch; None if that is nothing.
 
-    The connector may have moved between the two plans: a skip is in both of them, however far it goes.
+    The connector may have moved between the two plans: all effects of an offset change of the branch are the branch's.
     """
-    if before is None:
-        return one
-    steps = tuple(step for step in one.steps if step not in before.steps)
-    known = [replace(effect, distance=None) for effect in before.effects]
-    effects = tuple(effect for effect in one.effects if not any(each.covers(effect) for each in known))
+    seen = _seen(connector)
+    if branch is None:
+        return seen
+    before, known = _seen(branch), {_changed(step) for step in branch.steps if step.offset_change is not None}
+    steps = tuple(
+        one
+        for step in connector.steps
+        if _changed(step) not in known and (one := _step_digest(step)) not in before.steps
+    )
+    effects = tuple(
+        effect
+        for effect in seen.effects
+        if (effect.offset_change, effect.digest) not in known and not any(one.covers(effect) for one in before.effects)
+    )
     return ReviewedConnector(steps, effects) if steps or effects else None
 
 
-def _connectors(plans: Iterable[Plan]) -> ReviewedConnectors:
-    return {plan.cluster: {one.name: _seen(one) for one in plan.connectors if one.steps} for plan in plans}
+def _changed(step: Step) -> tuple[OffsetChangeName, Digest] | None:
+    """The offset change that the step carries out; None if it does something else."""
+    return None if (one := step.offset_change) is None else (reviewed_name(one.name), one.digest)
 
 
 def _seen(connector: ConnectorPlan) -> ReviewedConnector:

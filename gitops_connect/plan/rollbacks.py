@@ -23,7 +23,7 @@ from gitops_connect.model.config_histories import (
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Revision
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.ownership_records import drifted
 from gitops_connect.plan.situation import Situation
@@ -96,10 +96,24 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
 
 
 def _config_waits(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
-    """The connectors whose declared config is not applied, because it is invalid, or because a hold keeps it."""
+    """The connectors whose declared config is not applied: it is invalid, a hold keeps it, or they cannot be read."""
     shown = ((one.name, (*one.held, *(() if one.applicable else one.steps))) for one in plan.connectors)
     held = (name for name, steps in shown if any(step.action.changes_config for step in steps))
-    return situation.invalid.union(held)
+    unread = (one for one in situation.desired.connectors if one.name in situation.observed.unknown)
+    return situation.invalid.union(held, (one.name for one in unread if _is_new(situation, one)))
+
+
+def _is_new(situation: Situation, desired: DesiredConnector) -> bool:
+    """Whether the ledger knows a config with which the connector works, and neither that nor its trial is declared."""
+    history = situation.config_histories.get(desired.name, ConfigHistory())
+    healthy, trial, digest = history.healthy, history.trial, declared_config(desired).digest
+    return healthy is not None and digest not in {healthy.digest, None if trial is None else trial.digest}
+
+
+def _to_send(plan: Plan) -> frozenset[ConnectorName]:
+    """The connectors that get another config now, because a commit has changed it."""
+    changed = (one for one in plan.connectors if one.applicable and not one.drifted)
+    return frozenset(one.name for one in changed if any(step.action is Action.CONFIGURE for step in one.steps))
 
 
 def _unsent(situation: Situation, plan: Plan) -> frozenset[ConnectorName]:
@@ -150,15 +164,16 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     """The histories that change without a step: trials that are over, and configs that wait or no longer wait."""
     unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
     busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster} | _unsent(situation, plan)
+    to_send = _to_send(plan)  # it belongs to this commit, also if it cannot be sent now
     changed = {}
     for desired in situation.desired.connectors:
         known, options = situation.config_histories.get(desired.name), rollback_options(situation, desired)
-        if known is None and options is None and desired.name not in waiting:
+        if known is None and options is None and desired.name not in waiting | to_send:
             continue
         history = known or ConfigHistory()
         is_waiting = desired.name in waiting
         applied = history if desired.name in busy else replace(history, queued=None)  # a busy one may be rejected again
-        after = queued(situation, desired) if is_waiting else applied
+        after = queued(situation, desired) if is_waiting or desired.name in to_send else applied
         if after.rolled_back is not None and desired.rolled_back is None and not is_waiting:
             after = replace(after, rolled_back=None)
         observed, problem = situation.observed.connectors.get(desired.name), unhealthy.get(desired.name)

@@ -41,14 +41,14 @@ def limit_rollout(
         return
     histories = situation.config_histories
     ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
-    # The ledger records a trial before the config is sent: what is still to be sent is not on trial yet.
+    # The ledger records a trial before the config is sent: with what is still to be sent, nothing has failed.
     unsent = {
         one.declared.name
         for one in connectors
         if one.admits(Intent.CONFIGURE) and declares_trial(situation, one.declared)
     }
     failed = _failures(situation, [name for name in ill if name not in unsent])
-    declared = (one for one in situation.desired.connectors if one.name not in unsent)
+    declared = situation.desired.connectors
     trials = {
         **_undeclared_trials(situation, ill),
         **{one.name: _end_of_trial(situation, one) for one in declared if _is_on_trial(situation, one, ill)},
@@ -107,6 +107,8 @@ def _is_on_trial(situation: Situation, desired: DesiredConnector, unhealthy: Col
     if trial is None or not trial.was_healthy:
         return False
     observed, end = situation.observed.connectors.get(desired.name), _end_of_trial(situation, desired)
+    if desired.name in situation.observed.unknown:
+        return end is None or situation.now < end
     if desired.state is not TargetState.RUNNING or observed is None or manual_pause(situation, desired) is not None:
         return False
     return desired.name not in unhealthy and (not observed.is_running or (end is not None and situation.now < end))

@@ -354,6 +354,10 @@ def test_a_review_covers_nothing_of_what_the_branch_does_anyway() -> None:
     earlier = plan(given({"a": 90, "b": 90}, TO))
     moved = reviewed_plan(8, REVISION, [earlier], [later])
     assert moved.connectors == {CLUSTER: {}}, "the connector has moved between the two plans"
+    reached = plan(given(TO, TO, reviews=Reviews(ReviewMode.REVIEWED)))
+    moved = reviewed_plan(8, REVISION, [plan(same)], [reached])
+    for mode in (ReviewMode.REVIEWED, ReviewMode.MANUAL):
+        assert after_review(moved, same, mode).unreviewed, "so that another effect was shown (found by seed 73338)"
     more = given({"a": 120}, TO, desired=[wanted("orders"), wanted("other")])
     (other,) = reviewed_plan(8, REVISION, [plan(more)], [on_the_branch]).connectors[CLUSTER]
     assert other == "other"

@@ -197,6 +197,8 @@ def test_a_rollout_is_limited_and_stopped_by_failures_of_its_commit() -> None:
     unsent = {ConnectorName("a"): history()}
     one_by_one = replace(limited, rollout_size=1, rollback=WATCHED)
     assert configured(one_by_one, unsent) == ["a"], "a killed process has only recorded the trial"
+    refused = {ConnectorName("b"): history()}
+    assert configured(one_by_one, refused) == ["b"], "the config before it may be on trial (found by seed 10884)"
     back = after_a_failure()
     assert back.rolled_back is not None
     assert configured(limited, {ORDERS: back}) == []
@@ -256,13 +258,35 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
     declared, observed = [wanted(name, config=BAD) for name in "ab"], [seen(name, config=GOOD) for name in "ab"]
     given = replace(situation(declared, observed, owned=["a", "b"], policy=policy), revision=earlier)
     histories = next_histories(given, plan(given))
+    digest = declared_config(declared[0]).digest
     assert {name: one.queued for name, one in histories.items()} == {
-        "b": QueuedConfig(declared_config(declared[1]).digest, earlier)
+        "a": QueuedConfig(digest, earlier),  # found by seed 69517: the ledger could not be written before it was sent
+        "b": QueuedConfig(digest, earlier),
     }
     later = replace(given, revision=REVISION, config_histories=histories)
     trial = begin_trial(later, plan(later), declared[1], NOW).trial
     assert trial is not None
     assert trial.revision == earlier
+
+
+@pytest.mark.parametrize(("declared", "waits"), [(BAD, True), (GOOD, False)])
+def test_a_config_keeps_its_commit_while_the_connector_cannot_be_read(declared: dict[str, str], *, waits: bool) -> None:
+    """Found by seed 51361: after another commit, the connector got the config of a rollout that had stopped."""
+    given = replace(at(1, orders(declared), FAILED, ConfigHistory(declared_config(orders(GOOD)))))
+    given = replace(given, observed=replace(given.observed, connectors={}, unknown=frozenset({ORDERS})))
+    queued = QueuedConfig(declared_config(orders(BAD)).digest, given.revision)
+    found = next_histories(given, plan(given))
+    assert found == ({ORDERS: replace(given.config_histories[ORDERS], queued=queued)} if waits else {})
+
+
+@pytest.mark.parametrize(("minute", "is_over"), [(1, False), (2, True)])
+def test_a_trial_goes_on_while_the_connector_cannot_be_read(minute: int, *, is_over: bool) -> None:
+    """Found by seed 12081."""
+    policy = Policy(rollout_size=1, rollback=WATCHED)
+    made = situation([wanted("a", config=BAD), orders(BAD)], [seen("a", config=GOOD)], owned=["a", "orders"])
+    unknown = replace(made.observed, unknown=frozenset({ORDERS}))
+    made = replace(made, observed=unknown, config_histories={ORDERS: history()}, policy=policy, now=minutes(minute))
+    assert bool(plan(made).steps) is is_over
 
 
 def test_a_connector_that_did_not_work_before_stops_no_rollout() -> None:
