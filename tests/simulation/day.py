@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, field
 from random import Random
+from typing import Any
 
 from standin.cluster import TRACE, Target
 from standin.plugins import Refused
 
 from gitops_connect.declare import Caches, declare
-from gitops_connect.errors import LedgerBusy, UndoImpossible
+from gitops_connect.errors import LedgerBusy, NotFound, UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
@@ -23,7 +25,7 @@ from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from simulation.account import positions
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
-from simulation.declared import CLASS, OBSERVE, RECORDS, SINK, STREAMS, SUSPEND, Declared, entry
+from simulation.declared import BY_HAND, CLASS, OBSERVE, RECORDS, SINK, STREAMS, SUSPEND, Declared, entry
 from simulation.forge import Files
 from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
@@ -63,6 +65,8 @@ class Day:
     holds: set[str] = field(default_factory=set)
     """The kinds of holds that a plan had after an event."""
     _changes: int = 0
+    _connectors: dict[OffsetChangeName, str] = field(default_factory=dict)
+    """Of every offset change that was ever declared."""
 
     def __post_init__(self) -> None:
         world = self.world
@@ -76,8 +80,8 @@ class Day:
             self.declared[name].is_strimzi = True
         self.declared["two"].resets = True
         self._store(is_new=is_new)
+        self._write(*NAMES)
         for name in NAMES:
-            self._write(name)
             if name != SINK:
                 self.world.cluster.progress[ConnectorName(name)] = counting
             if not is_new:
@@ -159,6 +163,19 @@ class Day:
         one.version, one.fails, one.rejected = max(1, one.version - 1), False, False
         self._write(name)
 
+    def _force_push(self, _: str) -> None:
+        """Someone forces the branch back to an earlier commit. Where pull requests are merged, it is protected."""
+        if self.pull_requests is not None:
+            return
+        world = self.world
+        revision = self.random.choice(sorted(world.promises.commits))
+        world.note(f"a forced push to {revision.lstrip('0')}")
+        world.repository.force(revision)
+        self.declared |= {name: copy(one) for name, one in world.promises.commits[revision].items()}
+        there = {_change_name(path) for path in world.repository.files if path.startswith("changes/")}
+        world.promises.changes = {name: self._connectors[name] for name in there & self._connectors.keys()}
+        world.promises.committed(revision, self.declared)
+
     def _state(self, name: str) -> None:
         self.declared[name].state = self.random.choice(("running", "running", "paused", "stopped"))
         self._write(name)
@@ -223,7 +240,7 @@ class Day:
         entries = [entry(name, *one) for one in zip(streams, numbers, strict=True)]
         offsets = f"  offsets: {json.dumps(entries)}\n" if operation != "reset" else ""
         few = self.random.sample(_ACKNOWLEDGEMENTS, self.random.randrange(4))
-        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.75 else few)}]"
+        acknowledge = f"[{', '.join(_ACKNOWLEDGEMENTS if self.random.random() < 0.65 else few)}]"
         return path, (
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
@@ -232,7 +249,7 @@ class Day:
     def _number(self, name: str, stream: str) -> int:
         """Any offset, or one that the connector will soon have read."""
         now = positions(self.world.cluster.stored.get(ConnectorName(name), {})).get(stream, 0)
-        return self.random.choice((self.random.randrange(200), now + 1, now + 2))
+        return self.random.choice((self.random.randrange(200), now + 1, now + 1, now + 2, now + 2))
 
     def _undo(self, name: str) -> None:
         """Commit what `offsets undo` writes for the last offset change of the connector."""
@@ -242,7 +259,7 @@ class Day:
             return
         declared = declare(world.repository, [LOCAL], Caches())
         read = DeclaredConnectors(declared.states, read_own_schemas(declared.checkout).schemas)
-        with suppress(UndoImpossible):
+        with suppress(UndoImpossible, NotFound):  # someone has deleted the connector
             undo = Undo(world.runtime, [LOCAL], lambda: read, note=world.note, say=world.note)
             self._changes += 1
             path = world.directory / f"u{self._changes:03}.yaml"
@@ -257,6 +274,7 @@ class Day:
         self.world.repository.commit(files)
         names = [_change_name(path) for path, text in files.items() if text is not None and path.endswith(".yaml")]
         self.world.promises.changes |= dict.fromkeys(names, name)
+        self._connectors |= dict.fromkeys(names, name)
         self.world.promises.committed(self.world.repository.revision, self.declared)
 
     def _resolve(self, _: str) -> None:
@@ -274,15 +292,29 @@ class Day:
     def _by_hand(self, name: str) -> None:
         self._request(self.random.choice(("resume", "delete", "restart")), name)
 
+    def _config_by_hand(self, name: str) -> None:
+        found = self.world.cluster.rules.connectors.get(name)
+        if found is not None and name not in self.world.cluster.rules.leaving:
+            self._request("configure", name, {**found.config, BY_HAND: f"{self.random.random()}"})
+
+    def _offsets_by_hand(self, name: str) -> None:
+        """Someone stops the connector, and alters an offset."""
+        self._request("stop", name)
+        self.run(self.random.uniform(1, 12))
+        stream = self.random.choice(STREAMS)
+        self._request("alter", name, {"offsets": [entry(name, stream, self._number(name, stream))]})
+
     def _pause_by_hand(self, name: str) -> None:
         self._request(self.random.choice(("pause", "stop")), name)
 
-    def _request(self, verb: str, name: str) -> None:
+    def _request(self, verb: str, name: str, body: Any = None) -> None:
         self.world.cluster.rules.catch_up()
         self.world.note(f"someone sends {verb} to {name}")
         self.world.promises.by_hand(verb, name)
         try:
-            self.world.cluster.by_hand(verb, name)
+            self.world.cluster.by_hand(verb, name, body)
+            if verb == "alter":
+                self.world.accounts.of(ConnectorName(name)).by_hand()
         except Refused as refused:
             self.world.note(refused.message)
 
@@ -315,7 +347,8 @@ class Day:
         world, unreadable = self.world, self.world.promises.unreadable
         world.cluster.unreadable ^= {connector}
         unreadable.pop(name, None)
-        if connector in world.cluster.unreadable and name in world.cluster.rules.connectors:
+        rules = world.cluster.rules
+        if connector in world.cluster.unreadable and name in rules.connectors and name not in rules.leaving:
             unreadable[name] = world.timeline.now
 
     def _task_fails(self, name: str) -> None:
@@ -471,6 +504,7 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "unreadable": Day._unreadable,
     "configs": Day._configs,
     "revert": Day._revert,
+    "forced push": Day._force_push,
     "state": Day._state,
     "broken document": Day._break_document,
     "removal": Day._remove_or_restore,
@@ -481,6 +515,8 @@ ACTIONS: Mapping[str, Callable[[Day, str], None]] = {
     "undo": Day._undo,
     "resolution": Day._resolve,
     "by hand": Day._by_hand,
+    "config by hand": Day._config_by_hand,
+    "offsets by hand": Day._offsets_by_hand,
     "pause by hand": Day._pause_by_hand,
     "suspension": Day._suspend_or_resume,
     "task failure": Day._task_fails,

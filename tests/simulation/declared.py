@@ -21,6 +21,8 @@ RECORDS = 100
 """In the first two of these topics. The others are empty."""
 REJECTED = "reject"
 """A config key that Connect does not accept."""
+BY_HAND = "by-hand"
+"""A config key that no document has."""
 BROKEN_DOCUMENT = re.compile(r"^spec: [\[5]$", re.MULTILINE)
 SUSPEND, OBSERVE = "suspend: true", "mode: observe"
 
@@ -117,5 +119,7 @@ class Declared:
             return "it is missing"
         if there.config.get("version") != str(self.version):
             return f"it has version {there.config.get('version')}, not {self.version}"
+        if BY_HAND in there.config:
+            return "it has a config of someone else"
         wanted, is_ill = TargetState(self.state).name, there.state is WorkerState.FAILED and there.name in ill
         return "" if self.fails or is_ill or there.state.value == wanted else f"it is {there.state.value}, not {wanted}"

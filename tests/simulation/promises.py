@@ -57,6 +57,8 @@ class _Trial:
     instance: Connector
     has_healthy: bool
     """Whether the ledger knows a config with which the connector worked."""
+    revision: Revision
+    """Which commit has declared it."""
     has_worked: bool = False
     has_failed: bool = False
     failed: float = inf
@@ -72,6 +74,8 @@ class Promises:
     world: World
     commits: dict[Revision, Mapping[str, Declared]] = field(default_factory=dict)
     """What each commit declares."""
+    latest: Mapping[str, Declared] = field(default_factory=dict)
+    """What the branch declares now."""
     changes: dict[OffsetChangeName, str] = field(default_factory=dict)
     """The connector of each declared offset change."""
     paused: dict[str, float] = field(default_factory=dict)
@@ -99,19 +103,15 @@ class Promises:
 
     def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
         """People have committed these documents. A changed document ends a manual pause."""
-        before = self.commits[max(self.commits)] if self.commits else {}
-        self.commits[revision] = now = {name: copy(one) for name, one in declared.items()}
-        for name in [name for name, one in now.items() if before.get(name) != one]:
+        before = self.latest
+        self.commits[revision] = self.latest = {name: copy(one) for name, one in declared.items()}
+        for name in [name for name, one in self.latest.items() if before.get(name) != one]:
             self._changed[name] = revision
             self.paused.pop(name, None)
 
     def _declared(self, revision: Revision) -> Mapping[str, Declared]:
         """What is declared at that commit: the merge of a pull request may be several commits."""
         return self.commits[max(one for one in self.commits if one <= revision)]
-
-    @property
-    def latest(self) -> Mapping[str, Declared]:
-        return self.commits[max(self.commits)]
 
     def requested(
         self, replica: Replica, verb: str, name: ConnectorName, rest: Sequence[Any], permit: Callable[[], float] | None
@@ -153,7 +153,7 @@ class Promises:
         assert plan is not None
         self._met(verb, [step.action for step in plan.steps if step.connector == name], plan)
         at, earlier = self._restarts.get(name, (0.0, plan))  # a step is sent again if its answer was lost
-        is_long_ago = verb == "resume" and self.world.timeline.now - at >= _STABLE
+        is_long_ago = verb == "resume" and (self.world.timeline.now - at >= _STABLE or self.world.clock_set >= at)
         if is_long_ago or verb in ("create", "configure", "delete"):
             self._restarts.pop(name, None)
         if verb == "delete":  # that ends a suspension
@@ -203,10 +203,12 @@ class Promises:
 
     def by_hand(self, verb: str, name: str) -> None:
         """Someone sends a request to a worker now. A pause counts if the connector runs as it is declared."""
-        if verb != "restart":
+        if verb not in ("restart", "alter"):
             self.paused.pop(name, None)
         if verb == "delete":
             self.unreadable.pop(name, None)
+        if name in self._trials:  # the daemon may never see that it has failed
+            self._trials[name].failed = inf
         instance = self.world.cluster.rules.connectors.get(name)
         self.was_paused |= {name} if verb in ("pause", "stop") else set()
         if verb in ("pause", "stop") and instance is not None and instance.reported is not None:
@@ -221,7 +223,9 @@ class Promises:
         record = self.world.ledger.ownership(LOCAL).get(ConnectorName(name))
         if name in self.world.ledger.stopped.of(LOCAL):  # for an offset change
             return False
-        return record is not None and record.desired is not None and record.revision >= self._changed[name]
+        if record is None or record.desired is None:
+            return False
+        return self._declared(record.revision)[name] == self.latest[name]
 
     def was_suspended(self, name: str) -> None:
         rules = self.world.cluster.rules
@@ -236,7 +240,7 @@ class Promises:
         revision = self._changed[name]
         if self.world.cluster_settings.get("rollout_max_failures") and not self.continued:
             for other, trial in self._trials.items():
-                is_same = self._changed[other] == revision and trial.version == str(self.latest[other].version)
+                is_same = trial.revision == revision == self._changed[other]
                 has_failed = trial.must_roll_back and trial.failed < observed
                 assert other == name or not (is_same and has_failed), f"{name} gets a config with which {other} failed"
 
@@ -253,12 +257,14 @@ class Promises:
             recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)
             was_frozen = replica.life.frozen_until > recorded
             since = recorded if was_frozen or now - LEASE_SECONDS <= recorded else now
-            self._trials[name] = _Trial(version, since, instance, has_healthy)
+            self._trials[name] = _Trial(version, since, instance, has_healthy, self._changed[name])
 
     def _is_on_trial(self, name: str) -> bool:
         world, trial = self.world, self._trials[name]
         instance, watch = world.cluster.rules.connectors.get(name), world.cluster_settings.get("rollback_watch", 0)
-        if instance is not trial.instance or name in world.cluster.rules.leaving or not self.latest[name].is_there:
+        if instance is not trial.instance or name in world.cluster.rules.leaving:
+            return False
+        if not self.latest[name].is_there or self.latest[name].state != "running":
             return False
         self.state_changed(name)
         is_over = world.timeline.now + 0.01 >= trial.since + watch or world.clock_set >= trial.since

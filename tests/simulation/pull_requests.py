@@ -76,7 +76,9 @@ class ReviewedChanges:
             is_corrected = any(BROKEN_DOCUMENT.search(files.get(path) or "") for path in own)
             files |= own
             named = _named(body.partition(_BEFORE)[0], files)
-            found = {one for one in named if one[0] in own or _connector(one) in own}
+            # A connector that the pull request changes is shown whole, with what the branch changes of it.
+            changed = own.keys() | {_connector(one) for one in own.items()}
+            found = {one for one in named if one[0] in own or _connector(one) in changed}
             # As long as it is broken, a document may declare connectors that seem to be removed: they are kept.
             found |= {one for one in named if is_corrected and one[1] is None}
         else:
@@ -195,7 +197,7 @@ class PullRequests:
         """Something that a pull request may change."""
         day = self.day
         one = replace(day.declared[name])
-        what = day.random.choice(("config", *["removal"] * 5, *["offset change"] * 7, "state", "secret"))
+        what = day.random.choice(("config", *["removal"] * 8, *["offset change"] * 8, "state", "secret"))
         if what == "offset change":
             return {}, dict([day.offset_change(name)])
         match what:

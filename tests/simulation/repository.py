@@ -23,12 +23,14 @@ class Repository:
         default_factory=lambda: {_SCHEMA: '{"x-position": ["n"], "x-unit": "numbers"}', "other.yaml": _OTHER}
     )
     commits: int = 0
+    revision: Revision = Revision(f"{0:040}")  # noqa: RUF009 - it cannot be changed
     last_good: Checkout | None = None
     _history: dict[Revision, Mapping[str, str]] = field(default_factory=dict)
 
     def commit(self, changed: Mapping[str, str | None]) -> None:
         """Change these files in one commit; None removes a file."""
         self.commits += 1
+        self.revision = Revision(f"{self.commits:040}")
         self.files.update({path: text for path, text in changed.items() if text is not None})
         for path, text in changed.items():
             if text is None:
@@ -39,9 +41,9 @@ class Repository:
         """The files at an earlier commit."""
         return self._history[revision]
 
-    @property
-    def revision(self) -> Revision:
-        return Revision(f"{self.commits:040}")
+    def force(self, revision: Revision) -> None:
+        """Let the branch end with an earlier commit."""
+        self.files, self.revision = {**self._history[revision]}, revision
 
     def fetch(self) -> Checkout:
         entries = tuple(Entry(path, f"{hash(text)}", len(text)) for path, text in sorted(self.files.items()))

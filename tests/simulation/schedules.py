@@ -25,9 +25,9 @@ _REVIEWS = (
     ("merge", "review", "merge"),
     ("merge", "approval", "approval"),
     ("approval", "merge", "approval"),
-    *[("approval", "push to a pull request", "merge after a push")] * 3,
-    ("push to a pull request", "merge after a push", "approval"),
-    ("push to a pull request", "merge", "approval"),
+    *[("approval", "push to a pull request", "merge after a push")] * 4,
+    *[("push to a pull request", "merge after a push", "approval")] * 3,
+    *[("push to a pull request", "merge", "approval")] * 3,
 )
 """How people go on after they have opened a pull request."""
 _WITH_REVIEWS = 6

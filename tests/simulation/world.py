@@ -70,7 +70,6 @@ from simulation.forge import (
     SimulatedEvent,
     SimulatedForge,
     WatchedDirectories,
-    revision,
 )
 from simulation.jobs import SimulatedJobs
 from simulation.large_changes import HELD, without_spark
@@ -250,9 +249,11 @@ class SimulatedClient:
         fault, answer = world.fault(Point.REQUEST), None
         if verb in ("create", "configure") and REJECTED in arguments[1]:
             fault = "is answered 400"
-        if fault == HALF and verb in _HALVES:
+        if fault == HALF and verb not in _HALVES:
+            fault = "is answered 500"
+        elif fault == HALF:
             arguments = (arguments[0], *map(_HALVES[verb], arguments[1:]))
-        if fault in ("", UNSEEN) or (fault == HALF and verb in _HALVES):
+        if fault in ("", UNSEEN, HALF):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
         if fault:
@@ -273,7 +274,7 @@ class SimulatedSource:
         if self._replica.world.git_is_down:
             raise SourceUnavailable("the Git server does not answer")
         repository = self._replica.world.repository
-        if self.last_good is None or self.last_good.revision != revision(repository.commits):
+        if self.last_good is None or self.last_good.revision != repository.revision:
             self.last_good = repository.fetch()
         return self.last_good
 

@@ -301,11 +301,15 @@ class MemoryCluster:
     def reset_offsets(self, name: ConnectorName) -> str:
         return self._change("reset", name, None, partial(offsets.reset, self.rules, name))
 
-    def by_hand(self, verb: str, name: str) -> None:
-        """A request of someone else, to which no fault applies. Raises Refused."""
+    def by_hand(self, verb: str, name: str, body: Any = None) -> None:
+        """A request of someone else, to which no fault applies. `body`: the config, or offsets. Raises Refused."""
         self.rules.catch_up()
         if verb == "delete":
             self.rules.delete(name)
+        elif verb == "configure":
+            self.rules.configure(name, body)
+        elif verb == "alter":
+            offsets.alter(self.rules, name, body)
         elif verb == "restart":
             self.rules.restart(name, self.rules.parts(name, tasks=True, only_failed=False))
         else:
