@@ -148,25 +148,38 @@ def _with_exactly_once(
 
 
 def _validated(runtime: Runtime, proposal: Proposal) -> Proposal:
-    """The proposal after the configs that would be sent were checked, and the types of their keys are known."""
-    situation, diagnostics = proposal.situation, proposal.diagnostics
-    unvalidated = unproven(situation, proposal.plan)
-    if not unvalidated:
-        return replace(proposal, diagnostics=diagnostics + proposal.plan.diagnostics)
-    client = runtime.clients[proposal.plan.cluster]
-    plugins = observe_plugins(client)
-    checked = _checked(runtime, situation, unvalidated, plugins)
-    current = password_keys(client, situation.observed, [one.name for one in unvalidated])
+    """The proposal after the configs that would be sent were checked, and the types of their keys are known.
+
+    A config with errors leaves its place in a rollout to others. Those that waited are then checked at once.
+    """
+    unvalidated = unproven(proposal.situation, proposal.plan)
+    if unvalidated:
+        plugins = observe_plugins(runtime.clients[proposal.plan.cluster])
+        proposal = _validate(runtime, proposal, unvalidated, plugins)
+        known = {one.name for one in unvalidated}
+        if not {one.name for one in unproven(proposal.situation, proposal.plan)} <= known:
+            waiting = unproven(proposal.situation, proposal.plan, held=True)
+            proposal = _validate(runtime, proposal, [one for one in waiting if one.name not in known], plugins)
+    return replace(proposal, diagnostics=proposal.diagnostics + proposal.plan.diagnostics)
+
+
+def _validate(
+    runtime: Runtime, proposal: Proposal, connectors: Sequence[DesiredConnector], plugins: tuple[Plugin, ...] | None
+) -> Proposal:
+    """The proposal after a check of these configs."""
+    situation, client = proposal.situation, runtime.clients[proposal.plan.cluster]
+    checked = _checked(runtime, situation, connectors, plugins)
+    current = password_keys(client, situation.observed, [one.name for one in connectors])
     situation = replace(
         situation,
         invalid=situation.invalid | checked.invalid,
-        passwords=checked.sensitive,
+        passwords={**situation.passwords, **checked.sensitive},
         quoted={**situation.quoted, **current.known},
-        undescribed=situation.undescribed | (current.undescribed - _described(situation, unvalidated, checked)),
+        undescribed=situation.undescribed | (current.undescribed - _described(situation, connectors, checked)),
         plugins=plugins or (),
     )
     situation, proposed = plan_contained(situation)
-    return Proposal(situation, proposed, diagnostics + checked.diagnostics + proposed.diagnostics)
+    return Proposal(situation, proposed, proposal.diagnostics + checked.diagnostics)
 
 
 def _checked(
@@ -233,7 +246,8 @@ def _topics(runtime: Runtime, situation: Situation, *, keeps: bool) -> ReadTopic
     return found if settings.topic_history else replace(found, changes=())
 
 
-def unproven(situation: Situation, proposed: Plan) -> list[DesiredConnector]:
-    """The connectors whose config would be sent. Connect validates only these."""
-    sent = {step.connector for step in proposed.steps if step.config}
+def unproven(situation: Situation, proposed: Plan, *, held: bool = False) -> list[DesiredConnector]:
+    """The connectors whose config would be sent. Connect validates only these. `held`: also those that wait."""
+    waiting = chain.from_iterable((*one.held, *one.steps) for one in proposed.connectors) if held else ()
+    sent = {step.connector for step in chain(proposed.steps, waiting) if step.config}
     return [connector for connector in situation.desired.connectors if connector.name in sent]

@@ -247,17 +247,29 @@ class Promises:
     def _begin_trial(self, replica: Replica, name: str, version: str) -> None:
         size, instance = self.world.cluster_settings.get("rollout_size", 0), self.world.cluster.rules.connectors[name]
         others, reported = [one for one in [*self._trials] if one != name and self._is_on_trial(one)], instance.reported
-        keeps_its_place = self._trials.pop(name, None) is not None
+        earlier = self._trials.pop(name, None)
         if version in self._proven.get(name, {"1"}):
             return
-        assert not size or len(others) < size or keeps_its_place, f"{name} gets a new config during trials of {others}"
+        assert not size or len(others) < size or earlier is not None, (
+            f"{name} gets a new config during trials of {others}"
+        )
         if reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
             history = self.world.ledger.configs.of(LOCAL).get(ConnectorName(name))
             now, has_healthy = self.world.timeline.now, history is not None and history.healthy is not None
             recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)
+            if earlier is not None and earlier.version == version and recorded <= earlier.since:
+                self._trials[name] = earlier  # the correction of drift begins no trial
+                return
             was_frozen = replica.life.frozen_until > recorded
             since = recorded if was_frozen or now - LEASE_SECONDS <= recorded else now
-            self._trials[name] = _Trial(version, since, instance, has_healthy, self._changed[name])
+            self._trials[name] = _Trial(version, since, instance, has_healthy, self._declared_by(replica, name))
+
+    def _declared_by(self, replica: Replica, name: str) -> Revision:
+        """The commit that has declared what the plan of the replica applies; a newer one may have changed it since."""
+        plan = replica.view.plan
+        assert plan is not None
+        is_latest = self._declared(plan.revision)[name] == self.latest[name]
+        return self._changed[name] if is_latest else plan.revision
 
     def _is_on_trial(self, name: str) -> bool:
         world, trial = self.world, self._trials[name]

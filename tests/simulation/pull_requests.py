@@ -46,7 +46,7 @@ _BEFORE = "### Already on the branch"
 _SECRET = re.compile(r"SECRET_\d+")
 _CONNECTOR = re.compile(r"connector: (\w+)")
 _CHANGE_NAME = re.compile(r"\bc\d{3}\b")
-_BLOCKED_CHANGE = re.compile(r"offset change (c\d{3}) \(\w+\) is blocked")
+_BLOCKED_CHANGE = re.compile(r"offset change (c\d{3}) \(\w+\) is blocked(?!: blocked by missing review)")
 _ACKNOWLEDGE = re.compile(r"^  acknowledge: .*\n", re.MULTILINE)
 
 
@@ -197,7 +197,7 @@ class PullRequests:
         """Something that a pull request may change."""
         day = self.day
         one = replace(day.declared[name])
-        what = day.random.choice(("config", *["removal"] * 8, *["offset change"] * 8, "state", "secret"))
+        what = day.random.choice(("config", *["removal"] * 12, *["offset change"] * 10, "state", "secret"))
         if what == "offset change":
             return {}, dict([day.offset_change(name)])
         match what:

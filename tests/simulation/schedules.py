@@ -21,13 +21,12 @@ from simulation.world import LedgerTemplate, World
 
 _SKEWS = (0, 0, 0, 0, 60, -3600)
 _REVIEWS = (
-    ("merge", "review", "merge"),
-    ("merge", "review", "merge"),
+    *[("merge", "review", "merge")] * 4,
     ("merge", "approval", "approval"),
     ("approval", "merge", "approval"),
     *[("approval", "push to a pull request", "merge after a push")] * 4,
     *[("push to a pull request", "merge after a push", "approval")] * 3,
-    *[("push to a pull request", "merge", "approval")] * 3,
+    *[("push to a pull request", "merge after its plan", "approval")] * 4,
 )
 """How people go on after they have opened a pull request."""
 _WITH_REVIEWS = 6
@@ -139,11 +138,11 @@ def schedule_of(seed: int) -> Schedule:
 def _review(random: Random, mode: ReviewMode) -> list[Happening]:
     """A pull request and what people do with it. Those who merge directly after a push do not read its plan."""
     scripts = [one for one in _REVIEWS if mode is ReviewMode.REVIEWED or "approval" in one]
-    waits = {"approval": 11.0, "push to a pull request": 11.0, "merge after a push": 0.3}
+    waits = {"approval": 11.0, "push to a pull request": 11.0, "merge after a push": 0.3, "merge after its plan": 15.0}
     return [
         Happening(
             waits.get(action) or random.choice((2.0, 5.0, 11.0, 23.0)),
-            action.removesuffix(" after a push"),
+            action.partition(" after ")[0],
             random.choice(NAMES),
             random.getrandbits(32),
         )
