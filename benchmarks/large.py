@@ -1,7 +1,7 @@
 """Large manifests on Spark, compared with DuckDB, which does the same work, and with jsonschema for each entry.
 
-The manifests are of a MirrorSourceConnector, with an error and a repeat in every 10,000 lines. With Java 19 or newer,
-the first run creates an archive of classes with which Spark starts quicker.
+The manifests are of a MirrorSourceConnector, with an error and a repeat in every 10,000 lines. The first run creates an
+archive of classes with which Spark starts quicker.
 """
 
 from __future__ import annotations

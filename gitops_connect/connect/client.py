@@ -396,6 +396,8 @@ class ConnectorListParser:
 # worker that was reached before, or that the settings name, counts as gone when it no longer accepts a connection.
 
 TIMEOUT = 1.0
+_AT_ONCE = 16
+"""Workers that are tried at the same time."""
 """Seconds until a worker that does not accept the connection is given up."""
 
 
@@ -410,7 +412,9 @@ class WorkerProbe:
 
         Nothing is sent: the names come from answers of Connect, and must not get any credentials.
         """
-        answering = {worker for worker in workers if _accepts(worker)}
+        with ThreadPoolExecutor(_AT_ONCE) as pool:  # a worker that is away takes a second
+            answers = zip(workers, pool.map(_accepts, workers), strict=True)
+        answering = {worker for worker, accepts in answers if accepts}
         self._reached |= answering
         return frozenset(worker for worker in workers if worker in self._reached) - answering
 

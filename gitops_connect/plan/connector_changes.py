@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, field, replace
-from itertools import chain
 
 from gitops_connect.connect.worker_heap import LARGEST_CHUNK, estimate, heap_refusal
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, TargetState
@@ -375,8 +374,6 @@ def _finish_stray(situation: Situation, unfinished: Unfinished) -> ConnectorPlan
 
 # Offset changes whose declared or current offsets are too many for memory: decided by counts alone.
 
-_FRAME = len('{"partition":,"offset":}\n')
-
 
 def review_large(situation: Situation, offset_change: OffsetChange) -> tuple[Review | None, HeapEstimate | None]:
     """The effect on the current offsets, whether it is allowed, and its memory; None if the offsets are unknown.
@@ -405,7 +402,9 @@ def review_large(situation: Situation, offset_change: OffsetChange) -> tuple[Rev
 
 def declared_partitions(situation: Situation) -> tuple[int, int]:
     """How many partitions each worker holds once all changes are made, and about how many bytes they have as lines."""
-    return _sum(_current(situation), _added(situation), _unsent(situation))
+    offsets = situation.offsets
+    known = [offsets.size, *[*offsets.added.values()][-1:], *_unsent(situation)]
+    return sum(count for count, _ in known), sum(size for _, size in known)
 
 
 def _heap(situation: Situation, offset_change: OffsetChange, difference: Difference) -> HeapEstimate | None:
@@ -414,28 +413,9 @@ def _heap(situation: Situation, offset_change: OffsetChange, difference: Differe
     observed = situation.observed.connectors.get(offset_change.connector)
     if verdict is None or not new or (observed is not None and observed.type is ConnectorType.SINK):
         return None
-    count, size = _sum(_current(situation), _added(situation, offset_change.name))
+    (count, size), (more, larger) = situation.offsets.size, situation.offsets.added[offset_change.name]
     copies = situation.offsets.copies.get(offset_change.connector, 1)
-    return estimate(count, size, min(LARGEST_CHUNK, verdict.size), copies)
-
-
-def _current(situation: Situation) -> Iterator[tuple[int, int]]:
-    """The number of current offsets, as far as they were read, and about how many bytes they have as lines.
-
-    Of all connectors: each worker holds the offsets of its whole cluster.
-    """
-    for large in situation.offsets.large_current.values():
-        yield large.entries, large.size
-    for current in situation.offsets.current.values():
-        yield len(current), sum(len(partition) + len(offset) + _FRAME for partition, offset in current.items())
-
-
-def _added(situation: Situation, last: OffsetChangeName | None = None) -> Iterator[tuple[int, int]]:
-    """What the offset changes up to that name add to them (if not all fit, some do), or what all add."""
-    for name, verdict in situation.offsets.large.items():
-        new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)
-        if last is None or name <= last:
-            yield new, verdict.size * new // max(1, verdict.entries)
+    return estimate(count + more, size + larger, min(LARGEST_CHUNK, verdict.size), copies)
 
 
 def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
@@ -445,8 +425,3 @@ def _unsent(situation: Situation) -> Iterator[tuple[int, int]]:
         current = situation.offsets.large_current.get(one.offset_change.connector)
         new = one.review.difference.counts.get(Direction.NEW, 0) if one.review else 0
         yield new, current.size * new // max(1, current.entries) if current else 0
-
-
-def _sum(*parts: Iterable[tuple[int, int]]) -> tuple[int, int]:
-    known = [*chain(*parts)]
-    return sum(count for count, _ in known), sum(size for _, size in known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.families.registry import BUILT_IN, Registry
@@ -12,7 +13,7 @@ from gitops_connect.families.shapes import Shape
 from gitops_connect.model.active_topics import NO_TOPICS, ReadTopics
 from gitops_connect.model.config_histories import ConfigHistory, RollbackOptions
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, TargetState
-from gitops_connect.model.differences import Review
+from gitops_connect.model.differences import Direction, Review
 from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
@@ -81,7 +82,10 @@ class Unfinished:
     review: Review | None = None
 
 
-@dataclass(frozen=True, slots=True)
+_FRAME = len('{"partition":,"offset":}\n')
+
+
+@dataclass(frozen=True)  # without slots, for the cached properties
 class OffsetSituation:
     """What the ledger records of offset changes, and what the cluster reports of the offsets that they concern.
 
@@ -105,6 +109,27 @@ class OffsetSituation:
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
     replaced: Mapping[OffsetChangeName, OffsetChangeName] = field(default_factory=dict)
     is_new: bool = False
+
+    @cached_property
+    def size(self) -> tuple[int, int]:
+        """How many current offsets were read, and about how many bytes they have as lines.
+
+        Of all connectors: each worker holds the offsets of its whole cluster.
+        """
+        known = [(one.entries, one.size) for one in self.large_current.values()]
+        for current in self.current.values():
+            known.append((len(current), sum(len(one) + len(offset) + _FRAME for one, offset in current.items())))
+        return sum(count for count, _ in known), sum(size for _, size in known)
+
+    @cached_property
+    def added(self) -> Mapping[OffsetChangeName, tuple[int, int]]:
+        """What each large offset change and those before it add to them: if not all fit, some do."""
+        count, size, found = 0, 0, {}
+        for name, verdict in sorted(self.large.items()):
+            new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)
+            count, size = count + new, size + verdict.size * new // max(1, verdict.entries)
+            found[name] = count, size
+        return found
 
 
 @dataclass(frozen=True, slots=True)

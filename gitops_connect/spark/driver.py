@@ -18,7 +18,6 @@ import time
 import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.metadata import version
 from pathlib import Path
 from subprocess import Popen, TimeoutExpired
 from threading import Lock, Thread
@@ -27,6 +26,7 @@ from typing import IO, Any
 from gitops_connect.errors import GitopsConnectError, SandboxFailed, SparkUnusable, UsageError
 from gitops_connect.sandbox.java import Java, find_java
 from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.class_archive import ClassArchive
 from gitops_connect.spark.executor_modules import failed, prepare_executors
 from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
@@ -64,6 +64,7 @@ class Driver:
         self._lock = Lock()
         self._java: Popen[bytes] | None = None
         self._spark: Any = None
+        self._archive: ClassArchive | None = None
         self._master = Master(MasterKind.LOCAL, "")
         self._lost: str | None = None
 
@@ -79,7 +80,9 @@ class Driver:
             from pyspark import SparkContext  # noqa: PLC0415 - the parent need not have PySpark
             from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
 
-            gateway = _launch_java(master, options, find_java(os.environ), cache, self._directory)
+            java = find_java(os.environ)
+            self._archive = _archive(java, cache)
+            gateway = _launch_java(master, options, java, self._archive, self._directory)
             self._java = gateway.proc
             self._spark = SparkSession(SparkContext(gateway=gateway))
             if master.kind is MasterKind.LOCAL:
@@ -143,6 +146,9 @@ class Driver:
         with suppress(ChildProcessError):
             while True:
                 os.wait()
+        if self._archive is not None:
+            with suppress(OSError):  # the cache is full, or another process has the same archive
+                self._archive.keep()
         self._exit(0)
 
     def _exit(self, code: int) -> None:
@@ -157,18 +163,27 @@ def _is_attended(spark: Any) -> bool:
     return not stages or any(stage is not None and stage.numActiveTasks for stage in stages)
 
 
-def _launch_java(master: Master, options: Mapping[str, str], java: Java, cache: Path | None, directory: Path) -> Any:
+def _archive(java: Java, cache: Path | None) -> ClassArchive | None:
+    """None if there is no directory for it, or if the jars cannot be read."""
+    import pyspark  # noqa: PLC0415 - the parent need not have PySpark
+
+    home = os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent
+    with suppress(OSError):
+        return None if cache is None else ClassArchive.of(java, Path(home) / "jars", cache)
+    return None
+
+
+def _launch_java(
+    master: Master, options: Mapping[str, str], java: Java, archive: ClassArchive | None, directory: Path
+) -> Any:
     """Start Java as PySpark does; the environment of this process changes. Returns the gateway to the Java process.
 
-    `cache` is the directory for an archive of Spark's classes (AppCDS), with which Java starts quicker. The options are
-    passed in a file that no other user can read, because every user can read a command line.
+    The options are passed in a file that no other user can read, because every user can read a command line. Only the
+    driver uses the archive.
     """
     from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - the parent need not have PySpark
 
-    java_options = [_QUICK]
-    if cache is not None and java.version >= 19:  # the first version with this option
-        archive = cache / f"spark-{version('pyspark')}-java-{java.version}.jsa"
-        java_options += ["-XX:+AutoCreateSharedArchive", f'-XX:SharedArchiveFile="{archive}"', "-Xlog:disable"]
+    java_options = [_QUICK, *(() if archive is None else archive.options)]
     configuration = {
         **_EVERYWHERE,
         **_OWN,

@@ -298,16 +298,39 @@ def java_home(directory: Path, script: str, **values: str | Path) -> str:
     return str(java.parent.parent)
 
 
-@pytest.mark.parametrize(("version", "is_archiving"), [("17.0.1", False), ("19", True), ("25.0.1", True)])
-def test_java_19_or_newer_archives_its_classes(version: str, is_archiving: bool, tmp_path: Path) -> None:
-    arguments = tmp_path / "arguments"
-    environment = {**os.environ, "JAVA_HOME": java_home(tmp_path, JAVA, version=version, arguments=arguments)}
+def test_java_gets_an_archive_of_its_classes(tmp_path: Path) -> None:
+    arguments, cache = tmp_path / "arguments", tmp_path / "a cache"
+    cache.mkdir()
+    environment = {**os.environ, "JAVA_HOME": java_home(tmp_path, JAVA, version="17.0.1", arguments=arguments)}
     reason = r"Spark could not be started \(local\[1\]\): its Java process has ended: java.lang.Error: no"
     with pytest.raises(SparkFailed, match=reason):
-        start_session(SparkSettings("local[1]"), environment, lambda _: None, tmp_path / "a cache")
-    options = arguments.read_text()
-    assert ("-XX:+AutoCreateSharedArchive" in options) is is_archiving
-    assert (f"-XX:SharedArchiveFile={tmp_path}/a cache/spark-" in options) is is_archiving
+        start_session(SparkSettings("local[1]"), environment, lambda _: None, cache)
+    assert f"-XX:ArchiveClassesAtExit={cache}/spark-" in arguments.read_text()
+    assert not [*cache.iterdir()], "Java has written none"
+
+
+@pytest.mark.thorough  # Java takes a quarter of a minute to write it
+def test_a_session_leaves_an_archive_with_which_the_next_one_starts_and_a_broken_one_is_ignored(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    for has_archive in (False, True, True):
+        session = start_session(SparkSettings("local[1]"), os.environ, lambda _: None, cache)
+        assert session.run(_answer, task="asked") == 1
+        (java,) = (one for one in psutil.Process().children(recursive=True) if one.name() == "java")
+        options = [one.partition("=")[0] for one in java.cmdline()]
+        assert ("-XX:SharedArchiveFile" in options, "-XX:ArchiveClassesAtExit" in options) == (
+            has_archive,
+            not has_archive,
+        )
+        session.close()
+        session._process.wait(120)
+        (archive,) = cache.glob("*.jsa")
+        if has_archive:
+            archive.write_bytes(b"no archive")
+
+
+def _answer(spark: Any) -> int:
+    return int(spark.range(1).count())
 
 
 SLOW_JAVA = """#!/bin/sh

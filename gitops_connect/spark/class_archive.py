@@ -1,0 +1,50 @@
+"""An archive of the classes that Spark's driver has loaded (AppCDS), with which Java starts quicker the next time.
+
+Java writes it when it ends, while nobody waits: a killed process writes none. It gets its name once it is complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitops_connect.sandbox.java import Java
+
+
+@dataclass(frozen=True, slots=True)
+class ClassArchive:
+    """The archive for one Java and the jars of one Spark. Java ignores a file that is none, or does not fit."""
+
+    file: Path
+    """Another version of a jar or of Java has another file."""
+
+    @staticmethod
+    def of(java: Java, jars: Path, cache: Path) -> ClassArchive:
+        """Raises OSError if the jars or the directory of Java cannot be read."""
+        program = java.path.resolve()
+        files = (*os.scandir(jars), *os.scandir(program.parent))
+        state = sorted(f"{one.name} {one.stat().st_size} {one.stat().st_mtime_ns}" for one in files)
+        return ClassArchive(cache / f"spark-{_digest(str(program), str(jars))}-{_digest(*state)}.jsa")
+
+    @property
+    def options(self) -> list[str]:
+        """The options with which Java uses the archive, or else creates it."""
+        use = f'-XX:SharedArchiveFile="{self.file}"'
+        return [use if self.file.exists() else f'-XX:ArchiveClassesAtExit="{self._incomplete}"', "-Xlog:disable"]
+
+    def keep(self) -> None:
+        """Keep what Java has written before it ended, instead of the archive of earlier jars or an earlier Java."""
+        if self._incomplete.exists():
+            for earlier in self.file.parent.glob(f"{self.file.stem.rpartition('-')[0]}-*.jsa"):
+                earlier.unlink(missing_ok=True)
+            self._incomplete.replace(self.file)
+
+    @property
+    def _incomplete(self) -> Path:
+        return self.file.with_suffix(f".{os.getpid()}")
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
