@@ -136,7 +136,7 @@ class ObservedOffsets:
 def _each(
     client: ConnectClient, read: Callable[[ConnectorName], Read], names: Iterable[ConnectorName]
 ) -> Iterator[tuple[ConnectorName, Future[Read]]]:
-    """What is read of each connector, in their order. As many requests run in parallel as the client allows."""
+    """Read something from each connector, with as many parallel requests as the client allows. Keeps the order."""
     with client.threads() as pool:
         asked = {name: pool.submit(in_trace(read), name) for name in names}
         try:

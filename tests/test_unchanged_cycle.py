@@ -146,4 +146,4 @@ def test_nothing_is_read_written_or_asked_for_but_once(counted: Counted) -> None
     assert len(counted.cycle().plan.steps) == 1
     assert counted.source.read_paths == ["last.yaml"], "only what changed"
     assert {"fetch", "cat-file"} <= set(counted.git())
-    assert {"UPDATE ownership", "UPDATE revisions"} <= set(counted.written)
+    assert {"INSERT ownership", "INSERT revisions"} <= set(counted.written)

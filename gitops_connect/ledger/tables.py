@@ -240,9 +240,9 @@ def set_property(connection: Connection, name: str, value: str) -> None:
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]], kept: tuple[str, ...] = ()) -> None:
-    """Insert these rows, of which each has the same columns, or replace those with their keys, except columns `kept`.
+    """Insert the rows, or replace those that have the same keys; the columns `kept` are not replaced.
 
-    One statement for all rows, of which there is at least one.
+    All rows have the same columns, and there is at least one row. They are written with one statement.
     """
     connection.execute(_upsert(table, connection.dialect.name, kept), rows)
 
@@ -257,7 +257,7 @@ def _select_of(table: Table) -> Select[Any]:
 
 @cache
 def _upsert(table: Table, dialect: str, kept: tuple[str, ...]) -> Insert:
-    """The statement: each database has its own insertion that replaces rows."""
+    """The statement for this database: SQLAlchemy has an insertion with replacement for each one."""
     inserted = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     replaced = {
         one.name: inserted.excluded[one.name] for one in table.c if not one.primary_key and one.name not in kept

@@ -208,7 +208,8 @@ def _prune(situation: Situation, done: set[ConnectorName]) -> tuple[list[Connect
     if why_not := _why_not_prune(situation):
         names = ", ".join(undeclared)
         return [], (f"no longer declared, but kept because {why_not}: {names}",) if undeclared else ()
-    gone = (name for name in owned if name not in situation.observed.connectors.keys() | situation.observed.unknown)
+    present = situation.observed.connectors.keys() | situation.observed.unknown
+    gone = (name for name in owned if name not in present)
     return [*(_prune_one(situation, name) for name in undeclared), *_left_topics(situation, gone)], ()
 
 

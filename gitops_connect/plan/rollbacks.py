@@ -164,7 +164,7 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     """The histories that change without a step: trials that are over, and configs that wait or no longer wait."""
     unhealthy, waiting = {one.name: one for one in plan.unhealthy}, _config_waits(situation, plan)
     busy = {one.name for one in plan.connectors if one.applicable and one.changes_cluster} | _unsent(situation, plan)
-    to_send = _to_send(plan)  # it belongs to this commit, also if it cannot be sent now
+    to_send = _to_send(plan)  # the ledger knows which commit declared the config, even if the request fails
     changed = {}
     for desired in situation.desired.connectors:
         known, options = situation.config_histories.get(desired.name), rollback_options(situation, desired)

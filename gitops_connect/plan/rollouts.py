@@ -41,7 +41,7 @@ def limit_rollout(
         return
     histories = situation.config_histories
     ill = [name for name, one in unhealthy.items() if name not in histories or not is_older(one, histories[name].trial)]
-    # The ledger records a trial before the config is sent: with what is still to be sent, nothing has failed.
+    # The ledger records a trial before the config is sent. A config that was not sent yet has not failed.
     unsent = {
         one.declared.name
         for one in connectors

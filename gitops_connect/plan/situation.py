@@ -123,7 +123,10 @@ class OffsetSituation:
 
     @cached_property
     def added(self) -> Mapping[OffsetChangeName, tuple[int, int]]:
-        """What each large offset change and those before it add to them: if not all fit, some do."""
+        """How many offsets each large offset change adds together with those before it, and their size.
+
+        If not all offset changes fit into the memory of a worker, the first ones do.
+        """
         count, size, found = 0, 0, {}
         for name, verdict in sorted(self.large.items()):
             new = 0 if verdict.difference is None else verdict.difference.counts.get(Direction.NEW, 0)

@@ -18,7 +18,7 @@ class ClassArchive:
     """The archive for one Java and the jars of one Spark. Java ignores a file that is none, or does not fit."""
 
     file: Path
-    """Another version of a jar or of Java has another file."""
+    """Its name depends on the jars and on Java, so that a new version of either gets a new archive."""
 
     @staticmethod
     def of(java: Java, jars: Path, cache: Path) -> ClassArchive:
