@@ -7,15 +7,13 @@ target state that Kafka has stored is unknown. If a read finds such a connector,
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TypeVar
 
 from gitops_connect.connect.capabilities import EXACTLY_ONCE
 from gitops_connect.connect.client import ConnectClient
@@ -121,9 +119,6 @@ def observe_exactly_once(client: ConnectClient) -> ExactlyOnceSupport:
     return ExactlyOnceSupport.UNKNOWN
 
 
-Read = TypeVar("Read")
-
-
 @dataclass(frozen=True, slots=True)
 class ObservedOffsets:
     """The current offsets: `large` are those in files, and `unread` are the reasons why some could not be read."""
@@ -133,29 +128,15 @@ class ObservedOffsets:
     unread: Mapping[ConnectorName, str]
 
 
-def _each(
-    client: ConnectClient, read: Callable[[ConnectorName], Read], names: Iterable[ConnectorName]
-) -> Iterator[tuple[ConnectorName, Future[Read]]]:
-    """Read something from each connector, with as many parallel requests as the client allows. Keeps the order."""
-    with client.threads() as pool:
-        asked = {name: pool.submit(in_trace(read), name) for name in names}
-        try:
-            yield from asked.items()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def observe_offsets(client: ConnectClient, names: Sequence[ConnectorName], directory: Path) -> ObservedOffsets:
+def observe_offsets(client: ConnectClient, names: Collection[ConnectorName], directory: Path) -> ObservedOffsets:
     """Read the offsets of these connectors, one request each. If they exceed `MAX_HELD`, they go into the directory.
 
     Raises OSError.
     """
     current, large, unread = {}, {}, {}
-    files = {name: directory / f"current-{number}.jsonl" for number, name in enumerate(names)}
-    for name, one in _each(client, lambda name: client.save_offsets(name, files[name], MAX_HELD), names):
+    for number, name in enumerate(names):
         try:
-            found = one.result()
+            found = client.save_offsets(name, directory / f"current-{number}.jsonl", MAX_HELD)
         except GitopsConnectError as error:
             unread[name] = f"the current offsets of its connector could not be read: {error}"
             continue
@@ -171,16 +152,23 @@ def observe_topics(
 ) -> tuple[Mapping[ConnectorName, frozenset[TopicName]], Mapping[ConnectorName, ConnectRefused]]:
     """The active topics of these connectors, one request each, and the errors of those that could not be read.
 
-    Raises what concerns the whole cluster: its workers do not answer, reject the credentials, or do not track topics.
+    As many requests run in parallel as the client allows. Raises what concerns the whole cluster: its workers do not
+    answer, reject the credentials, or do not track topics.
     """
     found, unread = {}, {}
-    for name, one in _each(client, client.active_topics, names):
+    with client.threads() as pool:
+        asked = {name: pool.submit(in_trace(client.active_topics), name) for name in names}
         try:
-            found[name] = one.result()
-        except (TopicTrackingDisabled, Unauthorized):
+            for name, one in asked.items():
+                try:
+                    found[name] = one.result()
+                except (TopicTrackingDisabled, Unauthorized):
+                    raise
+                except ConnectRefused as error:
+                    unread[name] = error
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
             raise
-        except ConnectRefused as error:
-            unread[name] = error
     return found, unread
 
 
@@ -246,33 +234,29 @@ def observe_positions(
     One request for each that is RUNNING. If its offsets cannot be read, its position remains as it was. Of the others,
     only what is known of their partitions is kept.
     """
-    there = {one.name: one for one in connectors}
-    running = [name for name, one in there.items() if one.state is WorkerState.RUNNING]
-    positions = {name: replace(before[name], digest=Digest("")) for name in there.keys() & before.keys()}
-    room = MOST_FOLLOWED * _WITH_MOST
+    positions, room = {}, MOST_FOLLOWED * _WITH_MOST
     with TemporaryDirectory(prefix="gitops-connect-") as directory:
-        files = {name: Path(directory, f"{number}.jsonl") for number, name in enumerate(running)}
-        for name, one in _each(client, lambda name: _followed(client, name, files[name]), running):
-            known = before.get(name)
+        for one in connectors:
+            known = before.get(one.name)
+            if one.state is not WorkerState.RUNNING:
+                if known is not None:
+                    positions[one.name] = replace(known, digest=Digest(""))
+                continue
             try:
-                current, followed, size = one.result()
+                found = client.save_offsets(one.name, Path(directory, "current.jsonl"), MAX_HELD)
             except GitopsConnectError:
                 if known is not None:
-                    positions[name] = known
+                    positions[one.name] = known
                 continue
-            followed, room = (followed, room - size) if size <= room else (NO_OFFSETS, room)
-            positions[name] = _position(known, current, followed, families.shape(there[name].config), now)
+            if isinstance(found, SavedOffsets):
+                current, offsets = found.digest, NO_OFFSETS
+            else:
+                current, offsets = offsets_digest(found), found
+            size = sum(len(partition) + len(offset) for partition, offset in offsets.items())
+            followed = offsets if size <= min(MOST_FOLLOWED, room) else NO_OFFSETS
+            room -= size if followed else 0
+            positions[one.name] = _position(known, current, followed, families.shape(one.config), now)
     return positions
-
-
-def _followed(client: ConnectClient, name: ConnectorName, file: Path) -> tuple[Digest, Offsets, int]:
-    """The digest of the current offsets, and these offsets if they are few, with their size."""
-    found = client.save_offsets(name, file, MAX_HELD)
-    if isinstance(found, SavedOffsets):
-        file.unlink(missing_ok=True)
-        return found.digest, NO_OFFSETS, 0
-    size = sum(len(partition) + len(offset) for partition, offset in found.items())
-    return offsets_digest(found), *((found, size) if size <= MOST_FOLLOWED else (NO_OFFSETS, 0))
 
 
 def _position(

@@ -41,7 +41,7 @@ from gitops_connect.plan.rollbacks import begin_trial, next_histories, queued
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import resets_seen_before_managed
 
-_STARTED = frozenset({WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED})
+_STARTED_STATES = frozenset({WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED})
 _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
 """The steps that end a stop for a change or a reset of offsets, and the state after them."""
 
@@ -336,5 +336,5 @@ def _returned(situation: Situation) -> Iterator[ConnectorName]:
     for name in situation.stopped:
         connector = situation.observed.connectors.get(name)
         is_gone = connector is None and name not in situation.observed.unknown
-        if is_gone or (connector is not None and connector.state in _STARTED):
+        if is_gone or (connector is not None and connector.state in _STARTED_STATES):
             yield name

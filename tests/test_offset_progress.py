@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -42,9 +41,6 @@ class Worker:
 
     def __init__(self, offsets: Offsets | SavedOffsets | None) -> None:
         self.offsets = offsets
-
-    def threads(self, count: int = 2) -> Executor:
-        return ThreadPoolExecutor(count)
 
     def save_offsets(self, _name: str, _file: Path, _limit: int) -> Offsets | SavedOffsets:
         if self.offsets is None:

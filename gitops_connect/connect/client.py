@@ -396,9 +396,9 @@ class ConnectorListParser:
 # worker that was reached before, or that the settings name, counts as gone when it no longer accepts a connection.
 
 TIMEOUT = 1.0
+"""Seconds until a worker that does not accept the connection is given up."""
 _AT_ONCE = 16
 """Workers that are tried at the same time."""
-"""Seconds until a worker that does not accept the connection is given up."""
 
 
 class WorkerProbe:

@@ -15,18 +15,22 @@ from gitops_connect.sandbox.java import Java
 
 @dataclass(frozen=True, slots=True)
 class ClassArchive:
-    """The archive for one Java and the jars of one Spark. Java ignores a file that is none, or does not fit."""
+    """The archive for one Java and the jars of one Spark. Java ignores a file that is none, or does not fit.
+
+    It is in the private directory of the cache: Java executes the classes that it contains.
+    """
 
     file: Path
     """Its name depends on the jars and on Java, so that a new version of either gets a new archive."""
 
     @staticmethod
     def of(java: Java, jars: Path, cache: Path) -> ClassArchive:
-        """Raises OSError if the jars or the directory of Java cannot be read."""
-        program = java.path.resolve()
+        """Raises OSError if a directory cannot be read or created."""
+        program, directory = java.path.resolve(), cache / "spark"
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         files = (*os.scandir(jars), *os.scandir(program.parent))
         state = sorted(f"{one.name} {one.stat().st_size} {one.stat().st_mtime_ns}" for one in files)
-        return ClassArchive(cache / f"spark-{_digest(str(program), str(jars))}-{_digest(*state)}.jsa")
+        return ClassArchive(directory / f"classes-{_digest(str(program), str(jars))}-{_digest(*state)}.jsa")
 
     @property
     def options(self) -> list[str]:
@@ -35,10 +39,11 @@ class ClassArchive:
         return [use if self.file.exists() else f'-XX:ArchiveClassesAtExit="{self._incomplete}"', "-Xlog:disable"]
 
     def keep(self) -> None:
-        """Keep what Java has written before it ended, instead of the archive of earlier jars or an earlier Java."""
+        """Keep what Java has written before it ended, and remove archives of earlier jars and of killed processes."""
         if self._incomplete.exists():
-            for earlier in self.file.parent.glob(f"{self.file.stem.rpartition('-')[0]}-*.jsa"):
-                earlier.unlink(missing_ok=True)
+            for earlier in self.file.parent.glob(f"{self.file.stem.rpartition('-')[0]}-*"):
+                if earlier != self._incomplete:
+                    earlier.unlink(missing_ok=True)
             self._incomplete.replace(self.file)
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from threading import Barrier
 
 import pytest
 from standin.connect import StandIn
@@ -119,6 +120,14 @@ def test_only_a_worker_of_the_settings_or_that_was_reached_before_can_be_gone() 
             assert connection.recv(1) == b"", "nothing is sent to the worker"
     assert probe.gone({worker, "127.0.0.1:1"}) == {worker}
     assert WorkerProbe(["http://127.0.0.1:1/"]).gone({"127.0.0.1:1"}) == {"127.0.0.1:1"}
+
+
+def test_dead_workers_are_tried_at_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of them takes a second."""
+    together = Barrier(3)
+    monkeypatch.setattr("gitops_connect.connect.client._accepts", lambda _: together.wait(10) < 0)
+    workers = {f"127.0.0.1:{port}" for port in (1, 2, 3)}
+    assert WorkerProbe([f"http://{one}" for one in workers]).gone(workers) == workers
 
 
 def test_a_name_that_is_no_address_is_never_gone() -> None:

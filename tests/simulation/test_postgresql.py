@@ -1,6 +1,6 @@
 """The simulated PostgreSQL and a real one: the same steps of several transactions have the same results.
 
-A transaction is a generator, and gives way to the others where it yields.
+Each transaction is a generator. At each `yield`, other transactions can run.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ class Processes(ABC):
 
     @abstractmethod
     def go_on(self, process: Any, frozen: float = 0.0) -> bool:
-        """Let it go on until it gives way, after it was frozen for so many seconds. False: it waits for a lock."""
+        """Run its transaction until the next `yield`, after a pause of `frozen` seconds. False: it waits for a lock."""
 
     @abstractmethod
     def kill(self, process: Any) -> None:
-        """End the process, which has given way."""
+        """End the process, whose transaction is at a `yield`."""
 
     def done(self, transaction: Callable[[Database], Work]) -> Any:
         """The result of a transaction that waits for nothing."""

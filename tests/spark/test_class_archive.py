@@ -28,9 +28,7 @@ def java(tmp_path: Path) -> Java:
 
 @pytest.fixture
 def cache(tmp_path: Path) -> Path:
-    directory = tmp_path / "a cache"
-    directory.mkdir()
-    return directory
+    return tmp_path / "a cache"
 
 
 def written(archive: ClassArchive) -> ClassArchive:
@@ -47,6 +45,7 @@ def uses(archive: ClassArchive) -> bool:
 
 def test_it_is_used_once_java_has_ended(java: Java, jars: Path, cache: Path) -> None:
     archive = written(ClassArchive.of(java, jars, cache))
+    assert archive.file.parent.stat().st_mode & 0o077 == 0, "nobody else may write classes for this user's Java"
     assert not uses(ClassArchive.of(java, jars, cache)), "it is not complete"
     archive.keep()
     assert uses(ClassArchive.of(java, jars, cache))
@@ -62,7 +61,7 @@ def test_another_jar_or_java_replaces_it(java: Java, jars: Path, cache: Path, pa
     newer = ClassArchive.of(java, jars, cache)
     assert not uses(newer)
     written(newer).keep()
-    assert [*cache.iterdir()] == [newer.file]
+    assert [*cache.rglob("*.jsa")] == [newer.file]
 
 
 def test_the_archive_of_another_java_is_kept(java: Java, jars: Path, cache: Path, tmp_path: Path) -> None:
@@ -71,7 +70,14 @@ def test_the_archive_of_another_java_is_kept(java: Java, jars: Path, cache: Path
     other.parent.mkdir()
     other.write_bytes(b"1")
     written(ClassArchive.of(Java(other, 25), jars, cache)).keep()
-    assert len([*cache.iterdir()]) == 2
+    assert len([*cache.rglob("*.jsa")]) == 2
+
+
+def test_what_a_killed_process_has_left_is_removed(java: Java, jars: Path, cache: Path) -> None:
+    archive = written(ClassArchive.of(java, jars, cache))
+    archive.file.with_suffix(".1").write_bytes(b"classes")
+    archive.keep()
+    assert [*archive.file.parent.iterdir()] == [archive.file]
 
 
 def test_a_killed_java_leaves_what_there_was(java: Java, jars: Path, cache: Path) -> None:

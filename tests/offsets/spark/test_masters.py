@@ -305,14 +305,13 @@ def test_java_gets_an_archive_of_its_classes(tmp_path: Path) -> None:
     reason = r"Spark could not be started \(local\[1\]\): its Java process has ended: java.lang.Error: no"
     with pytest.raises(SparkFailed, match=reason):
         start_session(SparkSettings("local[1]"), environment, lambda _: None, cache)
-    assert f"-XX:ArchiveClassesAtExit={cache}/spark-" in arguments.read_text()
-    assert not [*cache.iterdir()], "Java has written none"
+    assert f"-XX:ArchiveClassesAtExit={cache}/spark/classes-" in arguments.read_text()
+    assert not [*cache.rglob("*.jsa")], "Java has written none"
 
 
 @pytest.mark.thorough  # Java takes a quarter of a minute to write it
 def test_a_session_leaves_an_archive_with_which_the_next_one_starts_and_a_broken_one_is_ignored(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    cache.mkdir()
     for has_archive in (False, True, True):
         session = start_session(SparkSettings("local[1]"), os.environ, lambda _: None, cache)
         assert session.run(_answer, task="asked") == 1
@@ -324,7 +323,7 @@ def test_a_session_leaves_an_archive_with_which_the_next_one_starts_and_a_broken
         )
         session.close()
         session._process.wait(120)
-        (archive,) = cache.glob("*.jsa")
+        (archive,) = cache.rglob("*.jsa")
         if has_archive:
             archive.write_bytes(b"no archive")
 
