@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import re
 import secrets
@@ -22,6 +23,7 @@ from forge.gitea_server import GITEA, GiteaMissing, GiteaServer, find_gitea, git
 from hypothesis import settings as hypothesis_settings
 from live.connectors import build_live_plugins, fetch_debezium
 from live.databases import Server, start_postgres
+from support.log_events import LOGGER, LogChecker
 from support.plugins.builder import COMPILER, build_plugins
 from support.shared_services import order, scope
 
@@ -212,6 +214,24 @@ def _one_worker_afterwards(request: pytest.FixtureRequest) -> Iterator[None]:
         parts = shared.status()
         if len(parts) != 2 or not all(part.answers for part in parts):
             Sandbox.up(SandboxOptions(directory=shared.directory, workers=1))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _log_checker() -> Iterator[LogChecker]:
+    checker, level = LogChecker(), LOGGER.level
+    LOGGER.addHandler(checker)
+    LOGGER.setLevel(logging.INFO)
+    yield checker
+    LOGGER.removeHandler(checker)
+    LOGGER.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def _log_events_have_their_fields(_log_checker: LogChecker) -> Iterator[None]:
+    """Fail the test if an event that it caused has no value of a field of the table, or another field."""
+    _log_checker.violations.clear()
+    yield
+    assert not _log_checker.violations, "\n".join(_log_checker.violations)
 
 
 @pytest.fixture

@@ -231,7 +231,7 @@ class NotificationHandler(logging.Handler):
     def _run(self) -> None:
         lost: list[str] = []
         while (notification := self._next()) is not None:
-            reason = None
+            reason = "the service did not accept it"
             try:
                 is_sent = self._send(_with_lost(notification, lost))
             except Exception as error:  # a service or its library: the next notification may succeed

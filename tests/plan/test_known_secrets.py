@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from support.planner.situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
 
@@ -34,3 +36,9 @@ def test_the_current_value_is_assumed_if_the_same_secret_was_applied_or_none_is_
     owned = Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW, applied=applied, references=references)
     desired = assume_secrets(given.desired, given.observed, {ORDERS: owned}, KEY)
     assert desired.by_name[ORDERS].config["password"] == assumed
+
+
+def test_a_situation_does_not_show_its_secrets() -> None:
+    given = replace(situation([wanted("orders")], []), secrets=frozenset({"hunter2"}), key=b"the key")
+    assert "hunter2" not in repr(given)
+    assert "the key" not in repr(given)

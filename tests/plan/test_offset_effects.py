@@ -67,6 +67,16 @@ def test_a_secret_value_is_not_shown() -> None:
     assert "shop" not in found.message + found.hint
 
 
+def test_the_hint_for_another_class_is_to_remove_the_offsets_if_it_is_a_source() -> None:
+    def hint(before: str, after: str) -> str:
+        observed = [seen("orders", config={"connector.class": before, **SHOP})]
+        made = plan(situation([wanted("orders", config={"connector.class": after, **SHOP})], observed, owned=["orders"]))
+        return {one.hint for step in made.steps for one in step.offset_effects}.pop()
+
+    assert "(operation: reset)" in hint(MYSQL, POSTGRES)
+    assert hint(MYSQL, "org.apache.kafka.connect.file.FileStreamSinkConnector") == ""
+
+
 def test_the_hint_says_how_to_continue_and_whether_the_schema_history_has_to_be_read_again() -> None:
     (found,) = effects(POSTGRES, SHOP, NEW)
     assert "`gitops-connect offsets get orders --save FILE`" in found.hint
