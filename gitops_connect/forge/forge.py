@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Protocol
 
 from gitops_connect.errors import ForgeNotFound
 from gitops_connect.forge.forge_api import ForgeApi
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
+from gitops_connect.model.pull_requests import (
+    Annotation,
+    Comment,
+    CommentChange,
+    CommitState,
+    CommitStatus,
+    PullRequest,
+    Reaction,
+)
 
 LONGEST_DESCRIPTION = 140
 """Characters in the description of a status: GitHub accepts no more, and pages show no more."""
@@ -64,6 +73,9 @@ class Forge(Protocol):
 
     def comments(self, number: int) -> Sequence[Comment]:
         """All comments in the conversation of a pull request, the oldest first."""
+
+    def changed_comments(self, since: datetime) -> Sequence[CommentChange]:
+        """What was written or edited since this time, in all pull requests. Some of it may be of issues."""
 
     def comments_path(self, number: int) -> str:
         """The path of the comments on a pull request."""
@@ -128,3 +140,8 @@ class Forge(Protocol):
     def close(self) -> None:
         """Close the connections."""
         self._api.close()
+
+
+def utc(time: datetime) -> str:
+    """The time as a parameter of a request, in whole seconds."""
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
-from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge import Forge, utc
 from gitops_connect.forge.forge_api import AnswerValue
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, PullRequest
+from gitops_connect.model.pull_requests import Annotation, Comment, CommentChange, CommitState, PullRequest
 
 MARK = "<!-- gitops-connect annotation -->"
 """The end of each of these comments. The pages of a forge do not show it."""
@@ -58,6 +59,10 @@ class GithubStyleForge(Forge, Protocol):
         with self._api.named(f"read the comments of pull request {number}"):
             return [_comment(one) for one in self._api.pages(self.comments_path(number))]
 
+    def changed_comments(self, since: datetime) -> Sequence[CommentChange]:
+        with self._api.named("read which comments are new"):
+            return [_comment_change(one) for one in self._api.pages(f"{self._path}/issues/comments", since=utc(since))]
+
     def comments_path(self, number: int) -> str:
         return f"{self._path}/issues/{number}/comments"
 
@@ -90,6 +95,14 @@ def _comment(found: AnswerValue) -> Comment:
     body = "" if found["body"].is_null else found["body"].text()
     is_edited = found["updated_at"].time() != found["created_at"].time()
     return Comment(found["id"].number(), login(found["user"]), body, is_edited)
+
+
+def _comment_change(found: AnswerValue) -> CommentChange:
+    """GitHub names the issue, which every pull request is. Gitea names the one or the other."""
+    pages = [found[name] for name in ("pull_request_url", "issue_url")]
+    (page, *_) = [one.url() for one in pages if one.value] or [pages[-1].url()]
+    number = page.rpartition("/")[2]
+    return CommentChange(int(number) if number.isdecimal() else 0, found["updated_at"].time(), found["id"].number())
 
 
 def pull_request(found: AnswerValue, page: str, files: str, *, is_fork: bool) -> PullRequest:

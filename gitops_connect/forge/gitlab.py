@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from urllib.parse import quote
 
 from gitops_connect.errors import ForgeNotFound
 from gitops_connect.forge.failures import FailedAnswer, Failures
-from gitops_connect.forge.forge import Forge
+from gitops_connect.forge.forge import Forge, utc
 from gitops_connect.forge.forge_api import AnswerValue, ForgeApi, bearer, is_authors_text
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
+from gitops_connect.model.pull_requests import (
+    Annotation,
+    Comment,
+    CommentChange,
+    CommitState,
+    CommitStatus,
+    PullRequest,
+    Reaction,
+)
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeSettings
 
@@ -87,6 +96,13 @@ class GitlabForge(Forge):
         with self._api.named(f"read the comments of merge request {number}"):
             found = self._api.pages(self.comments_path(number), order_by="created_at", sort="asc")
             return [_comment(one) for one in found if not one["system"].flag()]
+
+    def changed_comments(self, since: datetime) -> Sequence[CommentChange]:
+        """A merge request has changed when somebody writes or edits a comment of it."""
+        with self._api.named("read which merge requests have changed"):
+            parameters = {"state": "opened", "target_branch": self._target, "updated_after": utc(since)}
+            listed = self._api.pages(f"{self._path}/merge_requests", **parameters)
+            return [CommentChange(one["iid"].number(), one["updated_at"].time()) for one in listed]
 
     def comments_path(self, number: int) -> str:
         return f"{self._path}/merge_requests/{number}/notes"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import Enum
 
 from gitops_connect.model.diagnostics import Diagnostics
@@ -41,6 +42,18 @@ class Comment:
     author: str
     body: str
     is_edited: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CommentChange:
+    """Someone has written or edited a comment of a pull request at this time, which is the forge's.
+
+    `comment` is its id; None if the forge says only that the pull request has changed.
+    """
+
+    pull_request: int
+    at: datetime
+    comment: int | None = None
 
 
 class Reaction(Enum):

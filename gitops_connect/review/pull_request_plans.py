@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from gitops_connect.declare import Caches, Declared, DeclareOptions, declare
 from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.model.pull_requests import NotPlanned, PullRequest, PullRequestPlan
 from gitops_connect.model.reviewed_plans import ReviewedPlan
@@ -131,6 +131,13 @@ def as_reviewed(plan: PullRequestPlan, before: ReviewedPlan | None) -> PullReque
     if before is not None:
         reviewed = with_unread(reviewed, plan.plans, before.connectors)
     return replace(plan, digest=reviewed.digest, reviewed=reviewed, pending=frozenset(changed - own))
+
+
+def due_changes(plans: Iterable[Plan]) -> frozenset[tuple[ClusterName, OffsetChangeName, Digest | None]]:
+    """The offset changes of these plans that are planned or blocked: they depend on the current offsets."""
+    return frozenset(
+        (plan.cluster, one.name, one.digest) for plan in plans for one in plan.offset_changes if one.status in _DUE
+    )
 
 
 def offset_changes(plan: PullRequestPlan) -> Mapping[ClusterName, frozenset[ConnectorName]]:

@@ -43,6 +43,7 @@ from gitops_connect.report.summary import summary_line
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
 from gitops_connect.review.merges import MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import PullRequestPlanner, as_reviewed, offset_changes
+from gitops_connect.review.review_inputs import ReviewInputs
 from gitops_connect.runtime import Runtime
 
 # The result of a review: the commit status, and the annotations at lines.
@@ -122,6 +123,7 @@ class PullRequestReviews:
     """The reviews of all open pull requests. `plan_timeout`: how long the plan of one of them may take, in seconds."""
 
     writer: ForgeWriter
+    inputs: ReviewInputs
     planner: PullRequestPlanner
     merges: MergeReports
     daemon: Daemon
@@ -132,6 +134,8 @@ class PullRequestReviews:
     _unanswered: int = 0
     _views: Mapping[int, PullRequestView] = field(default_factory=dict)
     _attempts: dict[int, tuple[Revision, int]] = field(default_factory=dict)
+    _heads: Mapping[int, tuple[Revision, int]] = field(default_factory=dict)
+    """The heads that were listed last, each with the number of the list in which it was new."""
     _counter: Iterator[int] = field(default_factory=lambda: count(1))
     _conflicts: OffsetConflicts = field(default_factory=OffsetConflicts)
     _due: threading.Event = field(default_factory=threading.Event)
@@ -149,7 +153,8 @@ class PullRequestReviews:
         writer = ForgeWriter(forge, settings.server.public_url)
         merges = MergeReports(writer, merged, commands, daemon)
         limit = settings.forge.plan_timeout
-        reviews = PullRequestReviews(writer, planner, merges, daemon, clock, daemon.schedule, limit)
+        inputs = ReviewInputs(forge, daemon.state, clock)
+        reviews = PullRequestReviews(writer, inputs, planner, merges, daemon, clock, daemon.schedule, limit)
         daemon.reviews, daemon.review_now = merged.reviews, reviews.review_now
         return reviews
 
@@ -200,8 +205,9 @@ class PullRequestReviews:
     def review_all(self) -> Iterator[Exception]:
         """Review every open pull request once, and return the errors: one pull request does not prevent the others.
 
-        Each is published before the next one is planned. Commits that were not reviewed yet come first, also those that
-        are pushed meanwhile; then what was reviewed the longest time ago.
+        Each is published before the next one is planned. Commits that were not reviewed yet come first, the newest push
+        at the very first, also those that are pushed meanwhile; then what was reviewed the longest time ago. A pull
+        request is left out if nothing has changed on which its review depends.
         """
         reviewed = defaultdict[int, set[Revision]](set)
         is_complete, self._unanswered = False, 0
@@ -227,22 +233,32 @@ class PullRequestReviews:
         self._has_reviewed = True
 
     def _waiting(self, reviewed: Mapping[int, Set[Revision]]) -> list[PullRequest]:
-        """The open pull requests without those that were reviewed, the next one last. Forgets those that are closed.
+        """The open pull requests that must be reviewed, the next one last. Forgets those that are closed.
 
         Each is reviewed twice at most: one with pushes without an end must not delay the others.
         """
+        self.inputs.read_comment_changes()
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
-        self._conflicts.forget(self._views.keys() - found.keys())
+        basis, number = self.inputs.basis(), next(self._counter)
+        before = self._heads
+        self._heads = {
+            one.number: known if (known := before.get(one.number)) and known[0] == one.head else (one.head, number)
+            for one in found.values()
+        }
+        closed = self._views.keys() - found.keys()
+        self._conflicts.forget(closed)
+        self.inputs.forget(closed)
         self._attempts = {number: one for number, one in self._attempts.items() if number in found}
         self._set_views({number: view for number, view in self._views.items() if number in found})
 
         def urgency(one: PullRequest) -> tuple[int, int]:
             head, attempt = self._attempts.get(one.number, (None, 0))
-            return (-attempt if head == one.head else 0, one.number)
+            return (-attempt if head == one.head else self._heads[one.number][1], one.number)
 
         def is_waiting(one: PullRequest) -> bool:
             heads = reviewed.get(one.number, frozenset())
-            return one.head not in heads and len(heads) < _MOST_REVIEWS
+            may_review = one.head not in heads and len(heads) < _MOST_REVIEWS
+            return may_review and self.inputs.must_review(one, basis)
 
         return sorted(filter(is_waiting, found.values()), key=urgency)
 
@@ -259,6 +275,7 @@ class PullRequestReviews:
 
     def _review(self, one: PullRequest) -> Iterator[Exception]:
         self._attempts[one.number] = one.head, next(self._counter)
+        basis = self.inputs.basis()
         try:
             self._announce(one)
             views = self.daemon.state.snapshot.clusters.values()
@@ -275,7 +292,10 @@ class PullRequestReviews:
             yield error
             plan = PullRequestPlan(one.number, one.head, one.target, not_planned=NotPlanned.INTERNAL_ERROR)
         self._conflicts.record(one.number, offset_changes(plan))
-        yield from self._show(one, plan)
+        errors = [*self._show(one, plan)]
+        yield from errors
+        if not errors:
+            self.inputs.reviewed(one, plan, basis)
 
     def _show(self, one: PullRequest, plan: PullRequestPlan) -> Iterator[Exception]:
         try:

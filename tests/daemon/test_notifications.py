@@ -216,7 +216,10 @@ def test_a_service_that_hangs_delays_nothing_and_one_that_fails_is_logged(caplog
     finally:
         logger.removeHandler(handler)
     failed = [record for record in caplog.records if record.getMessage() == "notification_failed"]
-    assert [record.__dict__["fields"].get("reason") for record in failed] == ["OSError", "the service did not accept it"]
+    assert [record.__dict__["fields"].get("reason") for record in failed] == [
+        "OSError",
+        "the service did not accept it",
+    ]
     titles = [record.__dict__["fields"]["message"] for record in failed]
     assert [body[1:] for body in bodies] == [
         [],

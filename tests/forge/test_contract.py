@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -55,6 +56,14 @@ def test_comments_of_all_pages_in_order_and_one_that_is_replaced_or_deleted(worl
         assert replace(newest, is_edited=True) == Comment(written, "gitops", "a newer plan", is_edited=True)
     with world.playing("deleted comment"):
         assert world.forge.write_comment(1, "a plan", 999999) != 999999
+
+
+def test_which_comments_were_written_or_edited_since_a_time(world: World) -> None:
+    with world.playing("changed comments"):
+        found = world.forge.changed_comments(world.begin)
+        assert {one.pull_request for one in found} == {1}
+        latest = max(one.at for one in found).replace(microsecond=0)
+        assert [*world.forge.changed_comments(latest + timedelta(minutes=1))] == []
 
 
 def test_each_reaction_to_a_comment(world: World) -> None:

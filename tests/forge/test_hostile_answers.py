@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -33,7 +34,17 @@ VALUES: list[Any] = table(__file__, "values")
 BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
 """Instead of a whole answer."""
 
-_TESTS = ("user", "permissions of the account", "open", "is open", "merged", "parents", "comments", "statuses")
+_TESTS = (
+    "user",
+    "permissions of the account",
+    "open",
+    "is open",
+    "merged",
+    "parents",
+    "comments",
+    "changed comments",
+    "statuses",
+)
 
 
 def answers(kind: ForgeKind) -> dict[str, Any]:
@@ -79,6 +90,7 @@ METHODS: tuple[Callable[[Forge], Any], ...] = (
     lambda forge: forge.merged_as(MERGED),
     lambda forge: forge.first_parent(MERGED),
     lambda forge: forge.comments(1),
+    lambda forge: forge.changed_comments(datetime(2026, 11, 21, 9, tzinfo=UTC)),
     lambda forge: forge.write_comment(1, "a plan", None),
     lambda forge: forge.write_comment(1, "a plan", 501),
     lambda forge: forge.set_status(HEAD, STATUS),
@@ -124,6 +136,8 @@ def assert_typed(value: Any) -> None:
     elif isinstance(value, list | tuple):
         for one in value:
             assert_typed(one)
+    elif isinstance(value, datetime):
+        assert value.tzinfo is not None
     elif isinstance(value, str):
         value.encode()  # UTF-8
     else:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ class World:
     """The number of a comment of pull request 1."""
     comments: int
     """How many comments pull request 1 has at the beginning."""
+    begin: datetime = datetime(2026, 11, 21, 9, tzinfo=UTC)
+    """A time before one of these comments."""
 
     @property
     def head_ref(self) -> str:
@@ -96,7 +99,8 @@ def gitea_world(server: GiteaServer) -> Iterator[World]:
     forge = forge_of(ForgeKind.GITEA, server.url, token)
     main = server.ask("GET", f"/repos/{REPOSITORY}/commits?sha=main&limit=1&path=README.md")[0]["sha"]
     commits = map(Revision, (head, forked, merged, main))
-    yield World(forge, server.url, ForgeKind.GITEA, lambda test: nullcontext(), *commits, comment, _COMMENTS)
+    begin = datetime.now(UTC) - timedelta(hours=1)
+    yield World(forge, server.url, ForgeKind.GITEA, lambda test: nullcontext(), *commits, comment, _COMMENTS, begin)
     forge.close()
 
 

@@ -70,7 +70,9 @@ def test_a_secret_value_is_not_shown() -> None:
 def test_the_hint_for_another_class_is_to_remove_the_offsets_if_it_is_a_source() -> None:
     def hint(before: str, after: str) -> str:
         observed = [seen("orders", config={"connector.class": before, **SHOP})]
-        made = plan(situation([wanted("orders", config={"connector.class": after, **SHOP})], observed, owned=["orders"]))
+        made = plan(
+            situation([wanted("orders", config={"connector.class": after, **SHOP})], observed, owned=["orders"])
+        )
         return {one.hint for step in made.steps for one in step.offset_effects}.pop()
 
     assert "(operation: reset)" in hint(MYSQL, POSTGRES)

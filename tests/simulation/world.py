@@ -12,7 +12,7 @@ import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from math import inf
 from pathlib import Path
@@ -326,6 +326,7 @@ class Replica:
         forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
         planner = PullRequestPlanner(runtime, CACHES, lambda _, head: MergeSource(self.world, self.touch, head))
         reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
+        reviews.inputs.late = 10  # this forge shows everything at once, and a day is short
         reviews._due, reviews._ended = SimulatedEvent(self.clock), SimulatedEvent(self.clock)
         self.world.timeline.at(0, self.life, reviews.run)
 
@@ -459,7 +460,13 @@ class World:
         return cluster
 
     def _forge(self) -> SimulatedForge:
-        return SimulatedForge(repository=self.repository, timeline=self.timeline, require_clean=self.require_clean)
+        timeline = self.timeline
+        return SimulatedForge(
+            repository=self.repository,
+            timeline=timeline,
+            require_clean=self.require_clean,
+            now=lambda: START + timedelta(seconds=timeline.now),
+        )
 
     def fail(self, why: str) -> None:
         """Report a broken promise. An exception is not enough: the product may catch it."""

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from gitops_connect.errors import ForgeUnavailable
 from gitops_connect.model.names import Revision
-from gitops_connect.model.pull_requests import Annotation, Comment, CommitState, CommitStatus, PullRequest, Reaction
+from gitops_connect.model.pull_requests import (
+    Annotation,
+    Comment,
+    CommentChange,
+    CommitState,
+    CommitStatus,
+    PullRequest,
+    Reaction,
+)
 
 PULL_REQUEST = PullRequest(
     number=7,
@@ -41,6 +50,8 @@ class MemoryForge:
     parents: dict[Revision, Revision] = field(default_factory=dict)
     reactions: list[tuple[int, Reaction]] = field(default_factory=list)
     answers: bool = True
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    _dated: dict[tuple[int, int], tuple[Comment, datetime]] = field(default_factory=dict)
     longest_comment: int = 65_536
 
     def user(self) -> str:
@@ -69,6 +80,20 @@ class MemoryForge:
         self._answer()
         self.before("comments")
         return [*self.comments_of.get(number, ())]
+
+    def changed_comments(self, since: datetime) -> Sequence[CommentChange]:
+        """A comment has the time at which it was there for the first time, in whole seconds."""
+        self._answer()
+        self._date()
+        dated = [(number, at, one.id) for (number, _), (one, at) in self._dated.items()]
+        return [CommentChange(number, at, one) for number, at, one in dated if at >= since.replace(microsecond=0)]
+
+    def _date(self) -> None:
+        now = self.now().replace(microsecond=0)
+        for number, written in self.comments_of.items():
+            for place, one in enumerate(written):
+                if (known := self._dated.get((number, place))) is None or known[0] != one:
+                    self._dated[number, place] = one, now
 
     def write_comment(self, number: int, body: str, replaces: int | None) -> int:
         self._answer()
