@@ -68,7 +68,8 @@ def _own(connector: ConnectorPlan, branch: ConnectorPlan | None) -> ReviewedConn
     seen = _seen(connector)
     if branch is None:
         return seen
-    before, known = _seen(branch), {_changed(step) for step in branch.steps if step.offset_change is not None}
+    of_branch = (*branch.steps, *branch.held)
+    before, known = _seen(branch), {_changed(step) for step in of_branch if step.offset_change is not None}
     steps = tuple(
         one
         for step in connector.steps

@@ -358,6 +358,11 @@ def test_a_review_covers_nothing_of_what_the_branch_does_anyway() -> None:
     moved = reviewed_plan(8, REVISION, [plan(same)], [reached])
     for mode in (ReviewMode.REVIEWED, ReviewMode.MANUAL):
         assert after_review(moved, same, mode).unreviewed, "so that another effect was shown (found by seed 73338)"
+    failed = given({"a": 95, "b": 95}, TO, observed=[seen("orders", tasks=["java.lang.Boom: no"])])
+    failed = replace(failed, policy=Policy(concurrent_restarts=5), reviews=Reviews(ReviewMode.REVIEWED))
+    assert actions(plan(failed)) == ["restart"], "the change is held, and another step is not"
+    moved = reviewed_plan(8, REVISION, [plan(same)], [plan(failed)])
+    assert after_review(moved, same).unreviewed, "found by seed 87852"
     more = given({"a": 120}, TO, desired=[wanted("orders"), wanted("other")])
     (other,) = reviewed_plan(8, REVISION, [plan(more)], [on_the_branch]).connectors[CLUSTER]
     assert other == "other"
