@@ -445,8 +445,23 @@ class Day:
         if self.pull_requests is not None:
             for replica in self.world.living:
                 self.pull_requests.require_clean(replica.daemon.state.snapshot)
+            self._repeat_reviews(self.pull_requests)
         if self.random.random() < SHOWN:
             self._compare_views()
+
+    def _repeat_reviews(self, pull_requests: PullRequests) -> None:
+        """What a review shows is also shown if everything is read and planned again, unless a rollout goes on."""
+        for _ in range(QUIET):
+            self.run(2 * AFTER)  # what the steps have changed is reviewed
+            reviews = [replica.reviews.inputs for replica in self.world.living]
+            before, bases = pull_requests.digests(), [one.basis() for one in reviews]
+            for one in reviews:
+                one.forget(before)
+            self.run(2 * AFTER)
+            if [one.basis() for one in reviews] == bases:
+                after = pull_requests.digests()
+                assert after == before, f"comments were outdated: they have the digests {after}, and had {before}"
+                return
 
     def _compare_views(self) -> None:
         """Everything is over: after another reconciliation, everything that a leader shows must agree."""

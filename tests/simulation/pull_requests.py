@@ -22,7 +22,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.reviewed_plans import ReviewMode
-from gitops_connect.report.comment_writer import CommentKind, Marker, find_marker
+from gitops_connect.report.comment_writer import AnsweredCommand, CommentKind, Marker, answered_command, find_marker
 from gitops_connect.report.plan_json import PlanOrigin, render
 from gitops_connect.review.reviews import PLAN
 from gitops_connect.server.values import cluster_value, pull_request_value
@@ -371,7 +371,19 @@ class PullRequests:
                 one.head not in [marker.commit for marker in markers] or state is None
             ):
                 found.append(f"pull request {one.number} is not planned: {markers}, {state}")
+            comments = self.forge.comments(one.number)
+            answered = {answered_command(each.body) for each in comments if each.author == OURS}
+            commands = [each for each in comments if each.author != OURS and each.body.startswith("gitops-connect ")]
+            if not self.forge.branches[one.number].is_deleted and {*map(AnsweredCommand.of, commands)} - answered:
+                found.append(f"commands on pull request {one.number} are not answered: {commands}")
         return found
+
+    def digests(self) -> dict[int, list[str | None]]:
+        """The digest in each comment with a plan, of all open pull requests."""
+        return {
+            one.number: [marker.digest for marker in self._own_markers(one.number) if marker.kind is CommentKind.REVIEW]
+            for one in self.forge.open
+        }
 
 
 ACTIONS: Mapping[str, Callable[[PullRequests, str], None]] = {

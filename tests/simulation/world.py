@@ -325,7 +325,7 @@ class Replica:
     def _begin_reviews(self, runtime: Runtime) -> None:
         forge = cast(Forge, ForgeClient(self.world, self.clock, self.touch))
         planner = PullRequestPlanner(runtime, CACHES, lambda _, head: MergeSource(self.world, self.touch, head))
-        reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
+        reviews = self.reviews = PullRequestReviews.of(runtime, self.daemon, forge, planner)
         reviews.inputs.late = 10  # this forge shows everything at once, and a day is short
         reviews._due, reviews._ended = SimulatedEvent(self.clock), SimulatedEvent(self.clock)
         self.world.timeline.at(0, self.life, reviews.run)
