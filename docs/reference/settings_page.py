@@ -17,6 +17,7 @@ from gitops_connect.connect.worker_heap import size_text
 from gitops_connect.settings import sections
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
+_DAY = 24 * 3600
 _NO_VARIABLE = (
     "Mapping[str, Credential]",
     "Mapping[str, str]",
@@ -149,6 +150,7 @@ def _field_default(field: Any) -> str:
         if field.type == "Size":
             return f"`{size_text(value).replace(' ', '')}`"
         if field.type == "Duration":
-            return f"`{value:g}s`"
+            is_long = value >= _DAY and value % 3600 == 0
+            return f"`{value // 3600:.0f}h`" if is_long else f"`{value:g}s`"
         return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"

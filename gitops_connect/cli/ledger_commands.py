@@ -102,7 +102,7 @@ def _in_full(runtime: Runtime, cluster: ClusterName, record: OffsetChangeRecord,
     name: OffsetChangeName = record.name
     offset_changes = runtime.ledger.offset_changes
     declared, before = offset_changes.declared(cluster, name), offset_changes.snapshot(cluster, name)
-    has_pieces = record.entries is not None and text
+    has_pieces = record.entries is not None and record.before is not None and text
     large = {part: _first_lines(offset_changes.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
     value = _value(cluster, record) | {
         "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from datetime import datetime, timedelta
 from enum import Enum
 from functools import partial
 from itertools import count
@@ -31,7 +32,8 @@ from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations
 from gitops_connect.declare import Declared
-from gitops_connect.errors import FreeSpace, UsageError
+from gitops_connect.errors import FreeSpace, GitopsConnectError, UsageError
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import StepOutcome
 from gitops_connect.model.plans import Plan, Step
@@ -52,6 +54,8 @@ _SIGNAL_CHECK = 1.0
 _POLL = "poll the repository"
 _GIVE_BACK = "end an idle Spark session"
 _GIVE_BACK_EVERY = 30.0
+_CLEAN_UP = "remove old offsets from the ledger"
+_FIRST_CLEAN_UP, _CLEAN_UP_EVERY = 15 * 60.0, 24 * 3600.0
 
 
 class _Over(Enum):
@@ -177,6 +181,7 @@ class Daemon:
         if not self._once:  # a single run is a command, and needs only the leases of the clusters
             self.leadership.begin()
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+            self._jobs.schedule(_CLEAN_UP, self._clean_up, _FIRST_CLEAN_UP)
         self._jobs.start()
 
     def _next_request(self) -> _Over:
@@ -236,6 +241,18 @@ class Daemon:
         self._runtime.spark.give_back_if_idle(self._runtime.clock.monotonic())
         with self._scheduling:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
+
+    def _clean_up(self) -> None:
+        """Remove what `[state] keep_offsets` does not keep. A ledger that cannot be used is cleaned up the next day."""
+        keep = timedelta(seconds=self._runtime.settings.state.keep_offsets)
+        try:
+            if self.state.snapshot.is_leader:
+                clean_up(self._runtime.ledger, self._progress, self._runtime.clock.now() - keep)
+        except GitopsConnectError as error:
+            events.say_error("clean_up_failed", error, WARNING)
+        finally:
+            with self._scheduling:
+                self._jobs.schedule(_CLEAN_UP, self._clean_up, _CLEAN_UP_EVERY)
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
@@ -398,6 +415,14 @@ def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime |
     if needed := list(differences(settings, read)):
         events.say(WARNING, "settings_need_restart", settings=needed)
     return reloaded
+
+
+def clean_up(ledger: Ledger, clusters: Iterable[ClusterName], end: datetime) -> None:
+    """Remove the offsets of changes that were applied before `end`. Raises LedgerBusy or LedgerUnusable."""
+    for cluster in clusters:
+        if removed := ledger.offset_changes.remove_offsets(cluster, end):
+            events.say(INFO, "old_offsets_removed", cluster=cluster, offset_changes=removed)
+    ledger.compact()
 
 
 def in_effect(current: Settings, read: Settings) -> Settings:

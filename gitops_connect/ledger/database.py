@@ -31,6 +31,11 @@ SILENCE = 30
 _PAGE = 4096
 """Bytes: the least that SQLite writes to its journal."""
 _WRITES = "gitops_connect_writes"
+_ALONE = "gitops_connect_alone"
+"""The option of a statement that no transaction may contain."""
+_SIZES = ("page_count", "freelist_count", "page_size")
+_WORTH_IT = 64 * 1024**2
+"""Bytes that must be free before a file is rewritten."""
 _PRIMARY_CODE = 0xFF
 """SQLite's extended result codes contain the primary code in their lowest byte."""
 
@@ -97,6 +102,21 @@ class Database:
         self._require_directory()
         with self._translated(), self._writers.begin() as connection:
             yield connection
+
+    def compact(self) -> bool:
+        """Rewrite an SQLite file of which most is free, and return whether that was done. PostgreSQL does so itself.
+
+        Nobody else can use the ledger meanwhile: a second for some hundred MiB. Raises LedgerBusy or LedgerUnusable.
+        """
+        if self.file is None:
+            return False
+        alone = self._readers.execution_options(**{_ALONE: True})
+        with self._translated(), alone.connect() as connection:
+            pages, free, size = (connection.exec_driver_sql(f"PRAGMA {one}").scalar_one() for one in _SIZES)
+            is_worth_it = bool(free * size >= _WORTH_IT and 2 * free >= pages)
+            if is_worth_it:
+                connection.exec_driver_sql("VACUUM")
+            return is_worth_it
 
     def close(self) -> None:
         self._readers.dispose()
@@ -174,6 +194,8 @@ def _set_up(connection: Any, _record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
+    if connection.get_execution_options().get(_ALONE, False):
+        return
     writes = connection.get_execution_options().get(_WRITES, False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

@@ -185,6 +185,10 @@ class Ledger:
         """The lease that makes a daemon the leader, not yet acquired."""
         return Lease(self._database, LEADER, clock)
 
+    def compact(self) -> bool:
+        """Give free space back to the disk if it is worth it; see `Database.compact`."""
+        return self._database.compact()
+
     def export(self) -> Archive:
         """The whole content of the ledger, except its leases and its key."""
         with self._database.read() as connection:

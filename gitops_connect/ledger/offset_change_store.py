@@ -8,12 +8,25 @@ offset change. The ledger decides whether offsets are ever sent again. So a tran
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    bindparam,
+    delete,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from gitops_connect.errors import LedgerUnusable, OperationSettled
 from gitops_connect.ledger import pieces
@@ -22,7 +35,7 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, writes_under
 from gitops_connect.ledger.pieces import Damaged, PartKey
 from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart
-from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import (
     NOTHING_SENT,
     OffsetChange,
@@ -32,10 +45,28 @@ from gitops_connect.model.offset_changes import (
 )
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 
-_RECORDS = select(
-    *(one for one in OPERATIONS.c if one.name not in {"cluster", "acknowledged", "declared", "snapshot"})
-).where(OPERATIONS.c.cluster == bindparam("of"))
+_OF = OPERATIONS.c
+_COLUMNS = [one for one in _OF if one.name not in {"cluster", "acknowledged", "declared", "snapshot"}]
 """The columns of an `OffsetChangeRecord`, in the order of its fields: offsets are large and rarely needed."""
+_RECORDS = select(*_COLUMNS).where(_OF.cluster == bindparam("of"))
+_UNDONE = [one for one in OffsetChangeState if one is not OffsetChangeState.SETTLED]
+_OF_PLAN = (
+    _RECORDS.where(_OF.state.in_(_UNDONE)),
+    _RECORDS.where(_OF.kind.in_([OffsetChangeKind.SEED, OffsetChangeKind.CLEAR])),
+)
+"""What a plan depends on besides the offset changes that are declared."""
+_VALUES: BindParameter[Any] = bindparam("values", expanding=True)
+_NAMED, _OF_CONNECTORS = _RECORDS.where(_OF.name.in_(_VALUES)), _RECORDS.where(_OF.connector.in_(_VALUES))
+_AT_ONCE = 500
+"""Values in one statement."""
+_REMOVED_AT_ONCE = 20
+"""Offset changes of which the offsets are removed in one transaction: those of a large one are many."""
+_WITH_OFFSETS = (
+    select(_OF.name)
+    .where(_OF.cluster == bindparam("of"), _OF.state == OffsetChangeState.SETTLED, _OF.since < bindparam("end"))
+    .where(or_(_OF.digest_before.is_not(None), _OF.declared.is_not(None)))
+    .limit(_REMOVED_AT_ONCE)
+)
 _NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
 """The columns of an offset change without earlier offsets: without an effect there is no undo, and no warning."""
 
@@ -55,7 +86,51 @@ class OffsetChangeStore:
         """All offset changes of the cluster, in the order of their names."""
         with self._database.read() as connection:
             found = connection.execute(_RECORDS, {"of": cluster}).all()
-        return {row.name: OffsetChangeRecord(*row) for row in sorted(found, key=lambda row: str(row.name))}
+        return _by_name(found)
+
+    def of_plan(
+        self, cluster: ClusterName, names: Iterable[OffsetChangeName]
+    ) -> Mapping[OffsetChangeName, OffsetChangeRecord]:
+        """The changes with these names, those that are not applied, and those of initial offsets and deletions.
+
+        The ledger keeps each change that was ever applied: there may be many more.
+        """
+        with self._database.read() as connection:
+            found = [row for each in _OF_PLAN for row in connection.execute(each, {"of": cluster})]
+            return _by_name([*found, *_with_values(connection, _NAMED, cluster, names)])
+
+    def of_connectors(
+        self, cluster: ClusterName, connectors: Iterable[ConnectorName]
+    ) -> Mapping[OffsetChangeName, OffsetChangeRecord]:
+        """All changes of these connectors."""
+        with self._database.read() as connection:
+            return _by_name(_with_values(connection, _OF_CONNECTORS, cluster, connectors))
+
+    def find(self, cluster: ClusterName, name: OffsetChangeName) -> OffsetChangeRecord | None:
+        with self._database.read() as connection:
+            row = connection.execute(_NAMED, {"of": cluster, "values": [name]}).one_or_none()
+        return None if row is None else OffsetChangeRecord(*row)
+
+    def latest(
+        self,
+        cluster: ClusterName,
+        connector: ConnectorName | None = None,
+        states: Collection[OffsetChangeState] = (),
+        *,
+        limit: int,
+    ) -> list[OffsetChangeRecord]:
+        """The changes that entered their state last, the last one first; with `states`, only those in one of them."""
+        query = select(*_COLUMNS).where(*_chosen(cluster, connector, states)).order_by(_OF.since.desc()).limit(limit)
+        with self._database.read() as connection:
+            return [OffsetChangeRecord(*row) for row in connection.execute(query)]
+
+    def count(
+        self, cluster: ClusterName, connector: ConnectorName | None, states: Collection[OffsetChangeState]
+    ) -> int:
+        """How many there are of those that `latest` returns."""
+        query = select(func.count()).select_from(OPERATIONS).where(*_chosen(cluster, connector, states))
+        with self._database.read() as connection:
+            return int(connection.scalar(query) or 0)
 
     def saved(self, cluster: ClusterName, name: OffsetChangeName) -> OffsetChange:
         """The offset change as `begin` or `intend` saved it, to finish it. The offsets of a large one are in `pieces`.
@@ -92,7 +167,7 @@ class OffsetChangeStore:
         key = PartKey(cluster, name, part)
         with self._database.read() as connection:
             row, (count, entries) = _find(connection, cluster, name), pieces.count(connection, key)
-        if row is None or not _has_pieces(row, part):
+        if row is None or not _has_pieces(row, part) or row.digest_before is None:
             raise self._nothing_saved(cluster, name)
         if part is OffsetsPart.DECLARED and entries != row.entries:
             raise self._damaged(row)
@@ -266,6 +341,22 @@ class OffsetChangeStore:
             connection.execute(delete(OPERATIONS).filter_by(cluster=cluster, name=name))
             pieces.remove(connection, cluster, name, *OffsetsPart)
 
+    def remove_offsets(self, cluster: ClusterName, end: datetime) -> int:
+        """Remove the offsets of changes that were applied before `end`, and return the number of these changes.
+
+        They cannot be undone any more, and remain recorded as applied. This needs no lease: an applied change stays
+        applied.
+        """
+        removed, some = 0, _REMOVED_AT_ONCE
+        while some == _REMOVED_AT_ONCE:
+            with self._database.write() as connection:
+                names = connection.scalars(_WITH_OFFSETS, {"of": cluster, "end": end}).all()
+                for name in names:
+                    _Entry(connection, cluster, name).remove_offsets()
+            some = len(names)
+            removed += some
+        return removed
+
     @contextmanager
     def _changing(self, cluster: ClusterName, name: OffsetChangeName) -> Iterator[_Entry]:
         with self._write() as connection:
@@ -315,6 +406,17 @@ class _Entry:
         """Write these columns, and remove pieces of an earlier attempt. Raises OperationSettled as `require_free`."""
         self.require_free()
         self.put(values)
+        self.remove_pieces()
+
+    def remove_offsets(self) -> None:
+        """Remove what was sent and what was before it. The number of entries and the digest afterwards are kept.
+
+        The row is deleted and inserted again: SQLite does not give the space of a shorter row to others.
+        """
+        if self.row is not None:
+            left = {**self.row._asdict(), "declared": None, "snapshot": None, "digest_before": None}
+            self._connection.execute(delete(OPERATIONS).filter_by(cluster=self._cluster, name=self._name))
+            self._connection.execute(insert(OPERATIONS), left)
         self.remove_pieces()
 
     def remove_pieces(self) -> None:
@@ -370,6 +472,29 @@ class _Entry:
         }
         if row.state in taken:
             raise OperationSettled(taken[row.state])
+
+
+def _by_name(rows: Iterable[Row[Any]]) -> dict[OffsetChangeName, OffsetChangeRecord]:
+    ordered = sorted(rows, key=lambda row: str(row.name))
+    return {row.name: OffsetChangeRecord(*tuple[Any, ...](row)) for row in ordered}
+
+
+def _with_values(
+    connection: Connection, query: Select[Any], cluster: ClusterName, values: Iterable[str]
+) -> Iterator[Row[Any]]:
+    chosen = sorted(set(values))
+    for first in range(0, len(chosen), _AT_ONCE):
+        yield from connection.execute(query, {"of": cluster, "values": chosen[first : first + _AT_ONCE]})
+
+
+def _chosen(
+    cluster: ClusterName, connector: ConnectorName | None, states: Collection[OffsetChangeState]
+) -> Iterator[ColumnElement[bool]]:
+    yield _OF.cluster == cluster
+    if connector is not None:
+        yield _OF.connector == connector
+    if states:
+        yield _OF.state.in_(states)
 
 
 def _entered(offset_change: OffsetChange, state: OffsetChangeState, at: datetime) -> dict[str, Any]:

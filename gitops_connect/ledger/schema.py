@@ -25,7 +25,7 @@ from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.findings import shorten
 from gitops_connect.safe_files import make_private, read_text
 
-SCHEMA_VERSION = 10
+SCHEMA_VERSION = 11
 """The version of the tables in `tables.METADATA`: the number of the newest migration."""
 _VERSION = "schema_version"
 _UPGRADE_LOCK = 0x6C656467

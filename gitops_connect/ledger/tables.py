@@ -13,6 +13,7 @@ from sqlalchemy import (
     Column,
     Connection,
     Delete,
+    Index,
     Insert,
     MetaData,
     Row,
@@ -110,9 +111,14 @@ OPERATIONS = Table(
     *_optional(digest_before=ShortText, digest_after=ShortText),
     *_required(acknowledged=AcknowledgementList),
     *_optional(declared=PackedOffsets, snapshot=PackedOffsets, entries=Count, sent=Count),
+    Index("operations_by_time", "cluster", "since"),
+    Index("operations_by_state", "cluster", "state", "since"),
+    Index("operations_by_connector", "cluster", "connector", "since"),
+    Index("operations_by_kind", "cluster", "kind"),
 )
-"""Since version 2. `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
+"""Since version 2; its indexes exist since version 11.
 
+`acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 `entries` and `sent` exist since version 3, for large offset changes: their offsets are in pieces and not in the row.
 """
 

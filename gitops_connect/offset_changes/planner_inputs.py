@@ -17,8 +17,9 @@ from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.connect.worker_heap import count_copies
 from gitops_connect.families.debezium.slot_positions import slot_name
 from gitops_connect.families.registry import Registry
+from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets
@@ -52,7 +53,7 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
     Raises what Connect, the ledger, the source and Spark raise.
     """
     cluster, ledger = situation.desired.cluster, runtime.ledger.offset_changes
-    records, is_new = ledger.records(cluster), runtime.ledger.revisions(cluster).attempted is None
+    records, is_new = _records(ledger, situation.desired), runtime.ledger.revisions(cluster).attempted is None
     unfinished = {
         name: Unfinished(ledger.saved(cluster, name), ledger.snapshot(cluster, name) or {})
         for name, record in records.items()
@@ -72,6 +73,14 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
         situation, own = _with_read(runtime, checkout, situation, uncached, to_read)
         diagnostics = own + diagnostics
     return situation, diagnostics
+
+
+def _records(ledger: OffsetChangeStore, desired: DesiredState) -> Mapping[OffsetChangeName, OffsetChangeRecord]:
+    """The records on which the plan depends: of a connector with a change that is new, all of its changes."""
+    names = {name for one in desired.offset_changes for name in (one.name, one.other_name)}
+    found = ledger.of_plan(desired.cluster, names | {one.name for one in desired.listings})
+    new = {one.connector for one in desired.offset_changes if one.name not in found}
+    return {**found, **ledger.of_connectors(desired.cluster, new)}
 
 
 class _CacheKeys:

@@ -252,7 +252,8 @@ def _require_effect(record: OffsetChangeRecord) -> None:
         raise UndoImpossible(f"offset change {record.name} changed nothing{why}, so there is nothing to undo")
     if record.before is None:
         raise UndoImpossible(
-            f"the offsets before {record.name} are unknown: it was not applied with this ledger, so they were not saved"
+            f"the offsets before {record.name} are not in the ledger: it was not applied with this ledger, or it was"
+            " applied longer ago than [state] keep_offsets"
         )
 
 

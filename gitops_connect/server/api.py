@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChangeRecord
+from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.words import auto_restart_status
@@ -82,16 +82,17 @@ def connector(request: Request) -> Response:
     outlook = (
         next((each.restarts for each in view.plan.unhealthy if each.name == found.name), None) if view.plan else None
     )
-    changes = [record for record in _records(one, view.cluster) if record.connector == found.name]
+    changes, restarts = one.ledger.offset_changes.latest(view.cluster, found.name, limit=MOST), one.ledger.restarts
+    restart = restarts.of(view.cluster).get(found.name)
     steps = one.ledger.status.steps(view.cluster, found.name, limit=USUAL)
     return JSONAnswer(
         {
             **values.connector_value(found),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
-            "restarts": values.restart_value(one.ledger.restarts.of(view.cluster).get(found.name), outlook),
-            "autoRestart": auto_restart_status(found.name, one.ledger.restarts.of(view.cluster).get(found.name)),
+            "restarts": values.restart_value(restart, outlook),
+            "autoRestart": auto_restart_status(found.name, restart),
             "active_topics": sorted(view.topics[found.name]) if found.name in view.topics else None,
-            "operations": [values.offset_change_value(view.cluster, record) for record in changes[:MOST]],
+            "operations": [values.offset_change_value(view.cluster, record) for record in changes],
             "journal": values.journal_values(steps),
         }
     )
@@ -100,16 +101,19 @@ def connector(request: Request) -> Response:
 def offset_changes(request: Request) -> Response:
     """Offset changes in the ledger, the last one first."""
     one, params = served(request), request.query_params
+    changes, limit = one.ledger.offset_changes, page_size(params)
+    connector = ConnectorName(params["connector"]) if "connector" in params else None
+    states = [state for state in OffsetChangeState if params.get("state") == state.value]
+    is_any = bool(states) or "state" not in params
+    clusters = [name for name in one.snapshot.clusters if is_any and params.get("cluster", name) == name]
     found = [
         values.offset_change_value(name, record)
-        for name in one.snapshot.clusters
-        if params.get("cluster", name) == name
-        for record in _records(one, name)
-        if params.get("connector", record.connector) == record.connector
-        and params.get("state", record.state.value) == record.state.value
+        for name in clusters
+        for record in changes.latest(name, connector, states, limit=limit)
     ]
     found.sort(key=lambda value: str(value["since"]), reverse=True)
-    return JSONAnswer({"total": len(found), "operations": found[: page_size(params)]})
+    total = sum(changes.count(name, connector, states) for name in clusters)
+    return JSONAnswer({"total": total, "operations": found[:limit]})
 
 
 def offset_change(request: Request) -> Response:
@@ -241,11 +245,7 @@ def reconciliation(request: Request) -> Response:
 
 def offset_change_in(one: Served, cluster: ClusterName, name: str) -> OffsetChangeRecord:
     """The record of that name. Raises HTTPException (404)."""
-    record = one.ledger.offset_changes.records(cluster).get(OffsetChangeName(name))
+    record = one.ledger.offset_changes.find(cluster, OffsetChangeName(name))
     if record is None:
         raise HTTPException(404, f"the ledger has no offset change {name!r} on the cluster {cluster}")
     return record
-
-
-def _records(one: Served, cluster: ClusterName) -> list[OffsetChangeRecord]:
-    return sorted(one.ledger.offset_changes.records(cluster).values(), key=lambda record: record.since, reverse=True)

@@ -37,7 +37,8 @@ _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.sv
 
 def front(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
-    lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
+    views = snapshot.clusters.values()
+    lines = [line for view in views for line in _changes(one, view, last=page_values.MOST_CHANGES)]
     changes, more = page_values.first_changes(lines)
     return _page(
         "overview.html",
@@ -100,7 +101,7 @@ def connector(request: Request) -> Response:
         steps=one.ledger.status.steps(view.cluster, found.name, limit=_RECENT),
         restarts=page_values.restarts_of(view, found.name),
         rollbacks=page_values.rollbacks_of(view, found.name),
-        changes=[line for line in _changes(one, view) if line.connector == found.name],
+        changes=[line for line in _changes(one, view, found.name) if line.connector == found.name],
         topics=sorted(view.topics[found.name]) if found.name in view.topics else None,
         problems=[
             (of or view.cluster, each)
@@ -113,7 +114,7 @@ def connector(request: Request) -> Response:
 def offset_change(request: Request) -> Response:
     one, snapshot, name = served(request), served(request).snapshot, request.path_params["operation"]
     view = cluster_in(snapshot, request.path_params["cluster"])
-    record = one.ledger.offset_changes.records(view.cluster).get(OffsetChangeName(name))
+    record = one.ledger.offset_changes.find(view.cluster, OffsetChangeName(name))
     planned = page_values.planned_change(view, name)
     if record is not None:
         line = page_values.recorded_line(view.cluster, record)
@@ -193,8 +194,14 @@ def _page(template: str, title: str, snapshot: Snapshot, **values: object) -> Re
     return HTMLResponse(render(template, title, snapshot, **values))
 
 
-def _changes(one: Served, view: ClusterView) -> list[page_values.ChangeLine]:
-    return page_values.change_lines(view, one.ledger.offset_changes.records(view.cluster).values())
+def _changes(
+    one: Served, view: ClusterView, connector: ConnectorName | None = None, last: int = MOST
+) -> list[page_values.ChangeLine]:
+    """The offset changes of a cluster or a connector: those that are not applied, and the last ones of all."""
+    changes = one.ledger.offset_changes
+    pending = changes.latest(view.cluster, connector, page_values.PENDING, limit=MOST)
+    recent = changes.latest(view.cluster, connector, limit=last)
+    return page_values.change_lines(view, {one.name: one for one in (*pending, *recent)}.values())
 
 
 def _problems(one: Served, snapshot: Snapshot) -> list[tuple[ClusterName | None, Diagnostic]]:

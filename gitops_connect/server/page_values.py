@@ -19,7 +19,7 @@ from gitops_connect.model.status import Condition, ConditionStatus, ConditionTyp
 from gitops_connect.report.words import plural
 from gitops_connect.server.served import ConnectorFilter
 
-_MOST_CHANGES = 8
+MOST_CHANGES = 8
 """Offset changes in the narrow column of the first page."""
 
 State = Sync | Health | Result | OffsetChangeState | OffsetChangeStatus | ConditionStatus | Severity | CommitState
@@ -218,13 +218,15 @@ _DONE = (
     OffsetChangeStatus.APPLIED,
     OffsetChangeStatus.IDLE,
 )
+PENDING = tuple(state for state in OffsetChangeState if state not in _DONE)
+"""The states of offset changes in the ledger that somebody may have to look at."""
 
 
 def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:
     """The offset changes of the first page, the pending ones first, and how many pending ones are left out."""
     ordered = sorted(lines, key=lambda one: one.state in _DONE)
     pending = sum(one.state not in _DONE for one in lines)
-    return ordered[:_MOST_CHANGES], max(0, pending - _MOST_CHANGES)
+    return ordered[:MOST_CHANGES], max(0, pending - MOST_CHANGES)
 
 
 # Conditions, restarts and rollbacks

@@ -201,6 +201,9 @@ class StateSettings:
     """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file."""
     key: Credential | None = None
     """The key for digests of secrets. Default: a generated key, stored in a file next to the SQLite database."""
+    keep_offsets: Duration = Duration(90 * 24 * 3600)
+    """How long the ledger keeps the offsets before a change that was applied, which `offsets undo` needs. The record
+    that the change was applied is never removed."""
 
 
 @dataclass(frozen=True, slots=True)

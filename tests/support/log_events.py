@@ -29,6 +29,8 @@ FIELDS = {
     "traces_not_exported": "message",
     "notification_failed": "reason message",
     "bug": "reason cluster? connector? location? action? job? revision? retry_in?",
+    "old_offsets_removed": "cluster offset_changes",
+    "clean_up_failed": "reason message",
     "server_started": "url",
     "webhook_received": "provider message",
     "webhook_rejected": "provider message not_logged?",

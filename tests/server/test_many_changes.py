@@ -1,0 +1,145 @@
+"""A ledger with very many old offset changes: neither a page nor a plan reads all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, event, insert
+from starlette.testclient import TestClient
+from support.planner.situations import CLUSTER, REVISION
+from support.server.made_up import PROD, World
+
+from gitops_connect.ledger import offset_change_store
+from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.tables import OPERATIONS
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
+from gitops_connect.server.served import MOST
+
+pytestmark = pytest.mark.slow
+
+OLD = 20_000
+CONNECTORS = 4
+
+
+@pytest.fixture
+def database(made: World) -> Iterator[Database]:
+    """That of the ledger, with many old changes."""
+    now = made.clock.now()
+    found = Database(f"sqlite:///{made.ledger.place}", made.served.settings.directory)
+    with closing(found), found.write() as connection:
+        connection.execute(insert(OPERATIONS), [_old(number, now) for number in range(OLD)])
+        connection.exec_driver_sql("ANALYZE")  # a database that knows its tables chooses other ways
+    return found
+
+
+def _old(number: int, now: datetime) -> dict[str, Any]:
+    return {
+        "cluster": CLUSTER,
+        "name": f"old-{number}",
+        "connector": f"c{number % CONNECTORS}",
+        "kind": OffsetChangeKind.ALTER,
+        "state": OffsetChangeState.SETTLED,
+        "digest": f"d{number}",
+        "revision": REVISION,
+        "since": now - timedelta(hours=number),
+        "failures": 0,
+        "final": False,
+        "message": "",
+        "warning": "",
+        "acknowledged": frozenset(),
+    }
+
+
+class Statements:
+    """The statements of a block on offset changes, and how many rows they returned."""
+
+    def __init__(self) -> None:
+        self.executed: list[tuple[str, Any]] = []
+        self.rows = 0
+
+    def plans(self, database: Database) -> set[str]:
+        """How SQLite finds the rows."""
+        with database.read() as connection:
+            return {
+                step[-1]
+                for statement, parameters in self.executed
+                for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+                if "operations" in step[-1]
+            }
+
+
+@contextmanager
+def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
+    found = Statements()
+
+    def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        if "FROM operations" in statement:
+            found.executed.append((statement, parameters))
+
+    def counting(*values: Any) -> OffsetChangeRecord:
+        found.rows += 1
+        return OffsetChangeRecord(*values)
+
+    monkeypatch.setattr(offset_change_store, "OffsetChangeRecord", counting)
+    event.listen(Engine, "before_cursor_execute", listen)
+    try:
+        yield found
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+        monkeypatch.undo()
+
+
+PATHS = (
+    "/",
+    "/offset-changes",
+    f"/clusters/{CLUSTER}",
+    f"/clusters/{CLUSTER}/connectors/orders",
+    f"/clusters/{CLUSTER}/operations/old-7",
+    "/api/v1/operations?limit=50",
+    f"/api/v1/operations?cluster={CLUSTER}&connector=c1",
+    "/api/v1/operations?state=failed",
+    f"/api/v1/clusters/{CLUSTER}/connectors/orders",
+    f"/api/v1/clusters/{CLUSTER}/operations/old-7",
+    "/metrics",
+)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_no_request_reads_all_changes(
+    client: TestClient, database: Database, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    with watched(monkeypatch) as statements:
+        answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    assert all("USING" in step and "INDEX" in step for step in statements.plans(database))
+    assert statements.rows <= 2 * MOST + 200
+
+
+def test_the_last_changes_are_listed_and_counted(client: TestClient, made: World, database: Database) -> None:
+    found = client.get(f"/api/v1/operations?cluster={CLUSTER}&connector=c1&limit=3").json()
+    assert found["total"] == OLD / CONNECTORS
+    assert [one["name"] for one in found["operations"]] == ["old-1", "old-5", "old-9"]
+    assert client.get("/api/v1/operations?state=none").json() == {"total": 0, "operations": []}
+    failed = client.get("/api/v1/operations?state=failed").json()
+    assert {one["name"] for one in failed["operations"]} == {"rewind-too-far"}
+    assert made.ledger.offset_changes.find(PROD, OffsetChangeName("old-1")) is None
+
+
+def test_a_plan_reads_what_is_declared_what_is_not_applied_and_new_connectors(
+    made: World, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, names = made.ledger.offset_changes, [OffsetChangeName(f"old-{number}") for number in range(1200)]
+    with watched(monkeypatch) as statements:
+        found = store.of_plan(CLUSTER, [*names, OffsetChangeName("not-known")])
+        of_connector = store.of_connectors(CLUSTER, [ConnectorName("orders"), ConnectorName("nobody")])
+    assert {*found} == {*names, "skip-poison-pill", "rewind-too-far"}
+    assert list(found) == sorted(found)
+    assert {*of_connector} == {"skip-poison-pill", "rewind-too-far", "rewind-in-may"}
+    assert found["old-7"] == store.records(CLUSTER)[OffsetChangeName("old-7")]
+    assert all("USING" in step and "INDEX" in step for step in statements.plans(database))
+    assert statements.rows == len(found) + len(of_connector)
