@@ -39,12 +39,14 @@ def apply(store: OffsetChangeStore, number: int) -> OffsetChangeName:
 
 
 def test_what_was_applied_earlier_loses_its_offsets_and_stays_applied(store: OffsetChangeStore) -> None:
-    names = [apply(store, number) for number in range(45)]
+    names, other = [apply(store, number) for number in range(45)], ClusterName("other")
+    store.begin(other, replace(SKIP, name=names[0]), offsets(7), LATER)
     before = store.records(LOCAL)
     assert store.remove_offsets(LOCAL, LATER) == 0, "not that of this moment"
-    assert store.remove_offsets(ClusterName("other"), END) == 0
+    assert store.remove_offsets(ClusterName("nobody"), END) == 0
     assert store.remove_offsets(LOCAL, END) == len(names)
     assert store.remove_offsets(LOCAL, END) == 0
+    assert store.snapshot(other, names[0]) == offsets(7), "of another cluster"
     assert store.records(LOCAL) == {name: replace(one, before=None) for name, one in before.items()}
     assert {store.snapshot(LOCAL, name) for name in names} == {None}
     assert {store.declared(LOCAL, name) for name in names} == {None}

@@ -25,6 +25,7 @@ from sqlalchemy.pool import StaticPool
 from standin.group import Group
 from standin.plugins import Refused
 from support.cluster.memory_cluster import MemoryCluster
+from support.log_events import violation
 
 from gitops_connect.connect.client import ConnectClient, save_offsets
 from gitops_connect.connect.responses import PATIENT
@@ -530,6 +531,8 @@ class _Collected(logging.Handler):
         for replica in self._world.replicas:
             if replica.life is life:
                 replica.alarms.add(event, record.levelno, fields)
+        if wrong := violation(record):
+            self._world.timeline.errors.append(AssertionError(wrong))
         if record.exc_info and record.exc_info[1] is not None:
             self._world.timeline.errors.append(record.exc_info[1])
 

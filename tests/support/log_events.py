@@ -7,7 +7,7 @@ from pathlib import Path
 
 import gitops_connect
 
-PACKAGE = Path(gitops_connect.__file__).parent
+PACKAGE = f"{Path(gitops_connect.__file__).parent}/"
 LOGGER = logging.getLogger("gitops_connect")
 
 STEP = "cluster revision connector action reason seconds step? offset_change? restart? topics? message?"
@@ -76,6 +76,28 @@ FIELDS = {
 """The fields that each event has, by its name. A field with `?` may be without a value."""
 
 
+_KNOWN = {
+    event: (
+        {name for name in fields.split() if not name.endswith("?")},
+        {name.rstrip("?") for name in fields.split()},
+    )
+    for event, fields in FIELDS.items()
+}
+
+
+def violation(record: logging.LogRecord) -> str:
+    """What is wrong with the fields of an event; empty if nothing is, and for what is no event of the product."""
+    fields = getattr(record, "fields", None)
+    if record.name != LOGGER.name or fields is None or not record.pathname.startswith(PACKAGE):
+        return ""  # a message of a library, or an event that a test has made up
+    event = record.getMessage()
+    if event not in _KNOWN:
+        return f"{event} is not in the table of tests/support/log_events.py"
+    required, allowed = _KNOWN[event]
+    empty, more = [name for name in required if fields.get(name) in (None, "")], fields.keys() - allowed
+    return f"{event} has no {sorted(empty)}, and the unexpected {sorted(more)}: {fields}" if empty or more else ""
+
+
 class LogChecker(logging.Handler):
     """Collects the log events whose fields are not those of the table."""
 
@@ -84,16 +106,5 @@ class LogChecker(logging.Handler):
         self.violations: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        event, fields = record.getMessage(), getattr(record, "fields", None)
-        if record.name != LOGGER.name or fields is None or not Path(record.pathname).is_relative_to(PACKAGE):
-            return  # a message of a library, or an event that a test has made up
-        known = FIELDS.get(event)
-        if known is None:
-            self.violations.append(f"{event} is not in the table of tests/support/log_events.py")
-            return
-        required = {name for name in known.split() if not name.endswith("?")}
-        allowed = {name.rstrip("?") for name in known.split()}
-        if empty := sorted(name for name in required if fields.get(name) in (None, "")):
-            self.violations.append(f"{event} has no value of {', '.join(empty)}: {fields}")
-        if more := sorted(fields.keys() - allowed):
-            self.violations.append(f"{event} has the unexpected {', '.join(more)}: {fields}")
+        if found := violation(record):
+            self.violations.append(found)
