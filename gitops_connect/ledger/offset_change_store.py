@@ -167,7 +167,8 @@ class OffsetChangeStore:
         key = PartKey(cluster, name, part)
         with self._database.read() as connection:
             row, (count, entries) = _find(connection, cluster, name), pieces.count(connection, key)
-        if row is None or not _has_pieces(row, part) or row.digest_before is None:
+        is_removed = row is not None and row.digest_before is None and not count
+        if row is None or not _has_pieces(row, part) or is_removed:
             raise self._nothing_saved(cluster, name)
         if part is OffsetsPart.DECLARED and entries != row.entries:
             raise self._damaged(row)
@@ -413,11 +414,11 @@ class _Entry:
 
         The row is deleted and inserted again: SQLite does not give the space of a shorter row to others.
         """
-        if self.row is not None:
+        if self.row is not None and self.row.state is OffsetChangeState.SETTLED:  # nobody has marked it meanwhile
             left = {**self.row._asdict(), "declared": None, "snapshot": None, "digest_before": None}
             self._connection.execute(delete(OPERATIONS).filter_by(cluster=self._cluster, name=self._name))
             self._connection.execute(insert(OPERATIONS), left)
-        self.remove_pieces()
+            self.remove_pieces()
 
     def remove_pieces(self) -> None:
         pieces.remove(self._connection, self._cluster, self._name, *OffsetsPart)
