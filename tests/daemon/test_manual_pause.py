@@ -1,16 +1,15 @@
-"""`onManualPause: respect` on a cluster: what stays paused, and what a killed process left stopped."""
+"""`onManualPause: respect` on a cluster: what stays paused, and what changes that."""
 
 from __future__ import annotations
 
 import json
-import signal
 from contextlib import closing
 
 import pytest
 from acceptance.test_offsets import change
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
-from support.daemon_log import AsProcess, InThread, run_once
+from support.daemon_log import InThread
 
 from gitops_connect.model.names import ClusterName
 
@@ -51,28 +50,3 @@ def test_a_paused_connector_stays_paused_until_its_document_changes(applied: Wor
         at.commit("orders.yaml", at.source("orders", RESPECT, **{"batch.size": "7"}))
         daemon.wait("step_applied", action="resume")
     assert stopped(at) == {}
-
-
-@pytest.mark.parametrize("begins", [False, True], ids=["before the change begins", "after it began"])
-@pytest.mark.parametrize("by_hand", ["resume", "pause"])
-def test_a_killed_process_does_not_leave_a_connector_stopped(
-    applied: Workplace, standin: StandIn, begins: bool, by_hand: str
-) -> None:
-    """The connector was STOPPED by gitops-connect: it returns to the state in which it was."""
-    at = applied
-    at.by_hand(by_hand, "orders")
-    before = at.states()
-    method, path = ("DELETE", ".*/offsets") if begins else ("PUT", ".*/stop")
-    standin.hang(method, path, effect=True)
-    reset(at, "again")
-    with AsProcess(at) as daemon:
-        at.await_that(lambda: standin.count(method, path), bool)
-        at.await_states(orders="STOPPED")
-        daemon.end(signal.SIGKILL)
-    assert stopped(at).keys() == {at.name("orders")}
-    run_once(at)
-    assert at.states() == before
-    assert stopped(at) == {}
-    at.by_hand("stop", "orders")
-    assert at.apply().out.count("paused by hand") == 0
-    assert at.states() == {"orders": "STOPPED"}, "now it was stopped by someone"

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from acceptance.workplace import SINK, Workplace
-from daemon.test_restarts import FastClock
-from standin.connect import StandIn
 from support.daemon_log import InThread
 
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -36,7 +33,9 @@ def await_healthy(daemon: InThread, at: Workplace, stem: str = "sink") -> None:
     at.await_that(lambda: histories(LOCAL).get(name), lambda found: found is not None and found.healthy is not None)
 
 
-def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
+@pytest.mark.e2e
+def test_a_config_that_breaks_a_sink_is_rolled_back_until_its_document_changes(really: Workplace) -> None:
+    at = really
     name = ConnectorName(at.name("sink"))
     at.commit("sink.yaml", sink(at))
     with InThread(at) as daemon:
@@ -69,32 +68,6 @@ def require_rolled_back_until_the_document_changes(at: Workplace) -> None:
     assert "was rolled back" not in at.run("plan").out
 
 
-def test_a_config_that_breaks_a_running_sink_is_rolled_back_until_its_document_changes(at: Workplace) -> None:
-    require_rolled_back_until_the_document_changes(at)
-
-
-@pytest.mark.e2e
-def test_a_config_that_breaks_a_sink_on_kafka_is_rolled_back_until_its_document_changes(really: Workplace) -> None:
-    require_rolled_back_until_the_document_changes(really)
-
-
-def test_a_failure_after_the_time_of_the_trial_is_no_reason(at: Workplace, standin: StandIn) -> None:
-    name = at.name("sink")
-    at.commit("sink.yaml", sink(at))
-    later = FastClock()
-    with InThread(at, lambda runtime: replace(runtime, clock=later)) as daemon:
-        await_healthy(daemon, at)
-        at.commit("sink.yaml", sink(at, file="second.txt"))
-        histories = daemon.runtime.ledger.configs.of
-        at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is not None)
-        at.await_that(lambda: histories(LOCAL)[ConnectorName(name)].trial, lambda trial: trial is None)
-        standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
-        daemon.wait("connector_unhealthy", connector=name)
-        daemon.wait("step_applied", action="restart", connector=name)
-        assert file_of(at) == "second.txt"
-        assert daemon.all("config_rolled_back") == []
-
-
 def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_fixes_it(at: Workplace) -> None:
     """The settings have the default of `rollback` for every document."""
     stems = ("a", "b", "c")
@@ -124,9 +97,10 @@ def test_a_rollout_stops_when_a_connector_fails_and_goes_on_with_a_commit_that_f
     assert configured[-3:] == [at.name(stem) for stem in stems], "one after the other, in the order of their names"
 
 
-def require_no_more_than_a_batch_and_decisions(at: Workplace) -> None:
+@pytest.mark.e2e
+def test_a_rollout_changes_no_more_than_a_batch_until_somebody_decides(really: Workplace) -> None:
     """No connector works with the new config. At most `rollout_size` get it before the rollout stops."""
-    stems = ("a", "b", "c", "d", "e", "f")
+    at, stems = really, ("a", "b", "c", "d", "e", "f")
     names = {at.name(stem): stem for stem in stems}
     at.settings('rollout_size = 2\nrollout_max_failures = 1\nrollback_watch = "4s"')
     at.commit("sinks.yaml", *(sink(at, stem, f"{stem}.txt", "") for stem in stems))
@@ -161,12 +135,3 @@ def require_no_more_than_a_batch_and_decisions(at: Workplace) -> None:
         for stem in stems:
             at.await_that(lambda stem=stem: file_of(at, stem), lambda file, stem=stem: file == f"{stem}.txt")
         assert tried() == last
-
-
-def test_a_rollout_changes_no_more_than_a_batch_until_somebody_decides(at: Workplace) -> None:
-    require_no_more_than_a_batch_and_decisions(at)
-
-
-@pytest.mark.e2e
-def test_a_rollout_on_kafka_changes_no_more_than_a_batch_until_somebody_decides(really: Workplace) -> None:
-    require_no_more_than_a_batch_and_decisions(really)
