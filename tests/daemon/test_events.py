@@ -17,7 +17,7 @@ from gitops_connect.daemon import events
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
-from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.plan.planner import plan
 
@@ -80,6 +80,14 @@ def test_a_failed_reconciliation_is_logged_with_its_cluster_and_next_retry(caplo
     ]
     assert {fields["cluster"] for _, _, fields in told} == {"local"}
     assert told[0][2]["reason"] == "ConnectUnavailable"
+
+
+def test_the_progress_of_a_large_change_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    progress = SendingProgress(OffsetChangeName("skip"), ConnectorName("orders"), 5, 20, rate=2.4, remaining=6.25)
+    with caplog.at_level(logging.INFO):
+        events.sending(ClusterName("local"), Revision("r"), progress)
+    named = {"cluster": "local", "revision": "r", "connector": "orders", "offset_change": "skip"}
+    assert caplog.records[0].__dict__["fields"] == named | {"done": 5, "entries": 20, "rate": 2, "remaining": 6}
 
 
 def test_a_step_that_is_abandoned_is_logged_with_its_connector_and_offset_change(

@@ -181,6 +181,8 @@ def listed(
 def test_a_list_needs_no_stop_and_is_done_once(state: str) -> None:
     (step,) = plan(listed(state=state)).steps
     assert (step.action, step.listing) == (Action.LIST, LISTING)
+    assert step.offset_change is not None
+    assert (step.offset_change.name, step.offset_change.kind) == (LISTING.name, OffsetChangeKind.LIST)
     assert plan(listed("applied")).is_empty
     (again,) = plan(listed("failed")).steps
     assert again.action is Action.LIST

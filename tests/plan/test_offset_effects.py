@@ -87,6 +87,15 @@ def test_the_hint_says_how_to_continue_and_whether_the_schema_history_has_to_be_
     assert "schema.history" in effects(MYSQL, SHOP, NEW)[0].hint
 
 
+@pytest.mark.parametrize(("shared", "is_renamed"), [(9, True), (5, False)])
+def test_a_new_connector_is_a_renamed_one_only_if_most_of_its_config_is_the_same(shared: int, is_renamed: bool) -> None:
+    before = {"file": "/a"} | {f"key.{number}": "old" for number in range(9)}
+    after = before | {f"key.{number}": "new" for number in range(shared, 9)}
+    made = plan(situation([wanted("other", config=after)], [seen("orders", config=before)], owned=["orders"]))
+    found = [one.message for step in made.steps for one in step.offset_effects]
+    assert any("orders" in message for message in found) is is_renamed
+
+
 def test_a_renamed_connector_with_initial_offsets_needs_no_warning() -> None:
     seed = change("initialOffsets/orders-v2", "orders-v2", "seed")
     new = wanted("orders-v2", config={"file": "/a"}, initial_offsets=seed)
