@@ -449,4 +449,4 @@ def test_undo_of_a_change_that_was_not_applied_with_this_ledger(at: Workplace) -
     stopped(at, a=100)
     at.commit("one.yaml", change("one", at.name("lines"), "operation: reset\nacknowledge: [reset]"))
     assert at.run("ledger", "resolve", "one", "--applied", "--yes").code == 0
-    undo(at, "one").expect(1, err="the offsets before one are unknown")
+    undo(at, "one").expect(1, err="the offsets before one are not in the ledger")
