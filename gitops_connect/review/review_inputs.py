@@ -5,13 +5,14 @@ A review is repeated after some hours in any case: a forge may not show that a c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.forge.forge import Forge
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import CommentChange, NotPlanned, PullRequest, PullRequestPlan
 from gitops_connect.review.pull_request_plans import due_changes
@@ -88,13 +89,20 @@ class ReviewInputs:
             self._reviews.pop(number, None)
 
     def _depends_on_nothing_else(self, plan: PullRequestPlan) -> bool:
-        """False if current offsets are compared, or the clusters gave other answers than to the daemon."""
-        reads_offsets = due_changes(plan.plans) - due_changes(plan.branch)
-        if plan.unread or plan.not_planned is NotPlanned.INTERNAL_ERROR or reads_offsets:
+        """False if offsets are compared, a hold ends by itself, or the clusters answered otherwise to the daemon."""
+        if plan.unread or plan.not_planned is NotPlanned.INTERNAL_ERROR or waits_for_time(plan.plans):
+            return False
+        if due_changes(plan.plans) - due_changes(plan.branch):
             return False
         of_branch = {view.cluster: view.plan for view in self.state.snapshot.clusters.values()}
         known = ((one, of_branch.get(one.cluster)) for one in plan.plans)
         return all(other is not None and one.fingerprint == other.fingerprint for one, other in known)
+
+
+def waits_for_time(plans: Iterable[Plan]) -> bool:
+    """Whether a connector is held until some time, or until the trials of a rollout end, also those of others."""
+    holds = (hold for plan in plans for connector in plan.connectors for hold in connector.holds)
+    return any(hold.kind is HoldKind.ROLLOUT or hold.until is not None for hold in holds)
 
 
 def _basis(plan: Plan) -> Basis:

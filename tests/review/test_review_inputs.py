@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from support.cluster.manual_clock import START
 from support.forge.memory_forge import MemoryForge
 from support.forge.review_queue import Queue, pull_request, rewind
 from support.planner.plans_of_steps import plan, step
@@ -25,6 +26,8 @@ from gitops_connect.model.pull_requests import Comment, CommentChange, PullReque
 
 LOCAL, ORDERS = ClusterName("local"), ConnectorName("orders")
 HELD = Hold(HoldKind.SUSPENDED, "suspended by ann", "resume it")
+HELD_FOR_A_TIME = replace(HELD, until=START)
+ROLLED_OUT = Hold(HoldKind.ROLLOUT, "at most 1 connector at a time", "it follows")
 
 
 class Counted:
@@ -135,6 +138,22 @@ def test_one_that_changes_offsets_or_reads_another_cluster_state_is_always_plann
     for planned in ([1, 2, 3], [1], [1]):
         later(queue, 200)
         assert sorted(queue.review()) == planned
+
+
+@pytest.mark.parametrize("hold", [HELD_FOR_A_TIME, ROLLED_OUT])
+def test_one_with_a_hold_that_ends_by_itself_is_always_planned(hold: Hold) -> None:
+    queue = Queue(1)
+    show(queue, plan())
+    queue.planner.holds = (hold,)
+    for _ in range(4):
+        queue.review()
+        later(queue, 200)
+    assert queue.review() == [1], "the trials of a rollout of others end, and nothing else changes"
+    queue.planner.holds = (HELD,)
+    for _ in range(3):
+        queue.review()
+        later(queue, 200)
+    assert queue.review() == []
 
 
 def test_one_that_could_not_be_published_is_planned_again_however_late_the_forge_answers() -> None:

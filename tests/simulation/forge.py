@@ -56,6 +56,8 @@ class SimulatedForge(MemoryForge):
     versions: dict[Revision, Files] = field(default_factory=dict)
     """The changes of a branch at each of its heads."""
     requests: int = 0
+    limited_until: float = 0
+    """When its last rate limit ends."""
     _known: dict[Revision, float] = field(default_factory=dict)
     _deleted: set[tuple[int, int]] = field(default_factory=set)
     _editors: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -235,6 +237,7 @@ class ForgeClient:
         if fault:
             world.note(f"{verb} on the forge {fault}")
         if fault == "is answered 429":
+            world.forge.limited_until = world.timeline.now + 60
             raise ForgeUnavailable("limit", self._clock.now() + timedelta(seconds=60))
         if fault in _ERRORS:
             raise _ERRORS[fault]()

@@ -8,6 +8,7 @@ from typing import Any
 
 from gitops_connect.daemon.jobs import PollSchedule
 from gitops_connect.daemon.state import DaemonState
+from gitops_connect.model.hold import Hold
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
@@ -41,6 +42,7 @@ class Planner:
     fails: dict[int, Exception] = field(default_factory=dict)
     planned: list[int] = field(default_factory=list)
     steps: tuple[Step, ...] = ()
+    holds: tuple[Hold, ...] = ()
     is_unread: bool = False
 
     def plan(self, one: PullRequest, timeout: float, _known: Collection[Plan]) -> PullRequestPlan:
@@ -53,7 +55,8 @@ class Planner:
             return PullRequestPlan(one.number, one.head, one.target, unread={ClusterName("local"): "it is down"})
         rewinds = [rewind(name) for name in self.changes.get(one.number, ())]
         made = plan(*self.steps)
-        made = replace(made, connectors=(*made.connectors, *rewinds))
+        held = [ConnectorPlan(ConnectorName("held"), holds=self.holds)] if self.holds else []
+        made = replace(made, connectors=(*made.connectors, *rewinds, *held))
         return PullRequestPlan(one.number, one.head, one.target, (made,))
 
 
