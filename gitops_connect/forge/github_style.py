@@ -23,6 +23,7 @@ _LONGEST = 4000
 """Characters of one message."""
 _HUNK = re.compile(r"@@ -[0-9]{1,9}(?:,([0-9]{1,9}))? \+([0-9]{1,9})(?:,([0-9]{1,9}))? @@")
 _TICKS = re.compile("`+")
+_LAST_NUMBER = re.compile(r"\S{1,2000}/([0-9]{1,18})")
 
 
 class GithubStyleForge(Forge, Protocol):
@@ -98,11 +99,10 @@ def _comment(found: AnswerValue) -> Comment:
 
 
 def _comment_change(found: AnswerValue) -> CommentChange:
-    """GitHub names the issue, which every pull request is. Gitea names the one or the other."""
-    pages = [found[name] for name in ("pull_request_url", "issue_url")]
-    (page, *_) = [one.url() for one in pages if one.value] or [pages[-1].url()]
-    number = page.rpartition("/")[2]
-    return CommentChange(int(number) if number.isdecimal() else 0, found["updated_at"].time(), found["id"].number())
+    """GitHub names the issue, which every pull request is. Gitea names the one or the other. Number 0: neither."""
+    page = found["pull_request_url"].value or found["issue_url"].value
+    number = _LAST_NUMBER.fullmatch(page) if isinstance(page, str) else None
+    return CommentChange(int(number[1]) if number else 0, found["updated_at"].time(), found["id"].number())
 
 
 def pull_request(found: AnswerValue, page: str, files: str, *, is_fork: bool) -> PullRequest:

@@ -98,7 +98,7 @@ class GitlabForge(Forge):
             return [_comment(one) for one in found if not one["system"].flag()]
 
     def changed_comments(self, since: datetime) -> Sequence[CommentChange]:
-        """A merge request has changed when somebody writes or edits a comment of it."""
+        """GitLab updates the time of a merge request with each comment that is written or edited (`touch_noteable`)."""
         with self._api.named("read which merge requests have changed"):
             parameters = {"state": "opened", "target_branch": self._target, "updated_after": utc(since)}
             listed = self._api.pages(f"{self._path}/merge_requests", **parameters)

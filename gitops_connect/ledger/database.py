@@ -113,7 +113,8 @@ class Database:
         alone = self._readers.execution_options(**{_ALONE: True})
         with self._translated(), alone.connect() as connection:
             pages, free, size = (connection.exec_driver_sql(f"PRAGMA {one}").scalar_one() for one in _SIZES)
-            is_worth_it = bool(free * size >= _WORTH_IT and 2 * free >= pages)
+            has_room = free_space(self.file.parent).bytes >= 2 * pages * size  # others must not find a full disk
+            is_worth_it = bool(has_room and free * size >= _WORTH_IT and 2 * free >= pages)
             if is_worth_it:
                 connection.exec_driver_sql("VACUUM")
             return is_worth_it

@@ -5,11 +5,12 @@ A review is repeated after some hours in any case: a forge may not show that a c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from gitops_connect.daemon.state import DaemonState
+from gitops_connect.errors import ForgeRefused
 from gitops_connect.forge.forge import Forge
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.hold import HoldKind
@@ -50,13 +51,20 @@ class ReviewInputs:
     _commented: dict[int, float] = field(default_factory=dict)
     """Until when each pull request counts as commented, by its number."""
 
-    def read_comment_changes(self) -> None:
-        """Ask the forge which pull requests have new or edited comments. Raises the errors of the forge.
+    def read_comment_changes(self) -> Iterator[ForgeRefused]:
+        """Ask the forge which pull requests have new or edited comments. Raises ForgeUnavailable.
 
-        The times are compared with earlier ones of the forge, not with the clock of this machine.
+        The times are compared with earlier ones of the forge, not with the clock of this machine. If the forge rejects
+        the request, or there are too many comments, every pull request counts as changed, and the error is returned.
         """
-        since = self._since or self.clock.now() - _EARLIER
-        found, now = frozenset(self.forge.changed_comments(since)), self.clock.monotonic()
+        since, now = self._since or self.clock.now() - _EARLIER, self.clock.monotonic()
+        try:
+            found = frozenset(self.forge.changed_comments(since))
+        except ForgeRefused as error:
+            self._reviews.clear()
+            self._since, self._seen = self.clock.now(), frozenset()
+            yield error
+            return
         self._commented = {number: until for number, until in self._commented.items() if until > now}
         for one in found - self._seen:
             self._commented[one.pull_request] = now + self.late

@@ -214,6 +214,7 @@ class PullRequestReviews:
         while not is_complete:
             self._due.clear()
             try:
+                yield from self.inputs.read_comment_changes()
                 waiting = self._waiting(reviewed)
             except GitopsConnectError as error:
                 yield error
@@ -237,7 +238,6 @@ class PullRequestReviews:
 
         Each is reviewed twice at most: one with pushes without an end must not delay the others.
         """
-        self.inputs.read_comment_changes()
         found = {one.number: one for one in self.writer.forge.open_pull_requests()}
         basis, number = self.inputs.basis(), next(self._counter)
         before = self._heads

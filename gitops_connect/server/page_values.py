@@ -219,7 +219,7 @@ _DONE = (
     OffsetChangeStatus.IDLE,
 )
 PENDING = tuple(state for state in OffsetChangeState if state not in _DONE)
-"""The states of offset changes in the ledger that somebody may have to look at."""
+"""The states in the ledger of offset changes that are not applied."""
 
 
 def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:

@@ -29,7 +29,7 @@ from gitops_connect.settings.sections import ForgeKind
 
 pytestmark = pytest.mark.slow
 
-VALUES: list[Any] = table(__file__, "values")
+VALUES: list[Any] = [*table(__file__, "values"), f"https://x.example/{'9' * 5000}"]
 """Instead of a whole answer, or of a value in it."""
 BODIES = (b"", b"<html>", b"\xff\xfe", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 5000, b"[1e999]", b"\x00")
 """Instead of a whole answer."""

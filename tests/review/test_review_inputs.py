@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ from support.forge.review_queue import Queue, pull_request, rewind
 from support.planner.plans_of_steps import plan, step
 
 from gitops_connect.daemon.state import ClusterView
-from gitops_connect.errors import ForgeUnavailable
+from gitops_connect.errors import ForgeRefused, ForgeUnavailable
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
@@ -170,6 +170,28 @@ def test_one_that_could_not_be_published_is_planned_again_however_late_the_forge
         later(queue, 200)
     queue.forge.before = lambda _: None
     assert queue.review() == [1]
+    assert queue.review() == []
+
+
+def test_all_are_reviewed_if_the_forge_refuses_to_list_comments(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everyone who may comment could otherwise stop all reviews, with more comments than a list may have."""
+    queue = reviewed_once(1, 2)
+    asked: list[datetime] = []
+
+    def refuse(since: datetime) -> Sequence[CommentChange]:
+        asked.append(since)
+        raise ForgeRefused("more than 10,000 results")
+
+    monkeypatch.setattr(queue.forge, "changed_comments", refuse)
+    for _ in range(2):
+        assert sorted(queue.review()) == [1, 2]
+        assert [str(error) for error in queue.errors] == ["more than 10,000 results"]
+        later(queue, 60)
+    assert asked[1] == queue.clock.now() - timedelta(seconds=120), "the next list begins later"
+    monkeypatch.undo()
+    queue.review()
+    later(queue, 200)
+    queue.review()
     assert queue.review() == []
 
 
