@@ -183,6 +183,17 @@ def test_a_connector_whose_planning_has_a_bug_is_left_alone() -> None:
     assert {one.connector for one in plan.steps if one.action is Action.DELETE} == {"old"}
 
 
+def test_its_secrets_are_masked_in_the_traces_of_others() -> None:
+    password = {"password": "correct-horse-battery"}
+    bad = replace(wanted("bad"), restarts=cast("Any", 7))
+    failed = seen("a", tasks=["no route to correct-horse-battery"])
+    observed = [failed, seen("bad", config=password)]
+    left, plan = plan_contained(situation([wanted("a"), bad], observed, owned=["a", "bad"]))
+    assert [one.connector for one in plan.diagnostics.bugs] == [BAD]
+    assert left.secrets == {"correct-horse-battery"}
+    assert [one.reason for one in plan.unhealthy[0].failures] == ["no route to ***"]
+
+
 @pytest.mark.slow
 def test_the_other_connectors_are_applied(tmp_path: Path) -> None:
     with StandIn() as standin:

@@ -126,6 +126,10 @@ def test_a_failed_request_is_a_condition_at_once_and_ends_once_it_is_carried_out
     assert [one.summary for one in again.diagnostics] == [message]
     assert connector_conditions(found, (), again, at.now) == {key: condition}
     assert annotation_conditions(found, again, [StepOutcome(step, Result.APPLIED)], at.now) == {}
+    whole = RestartRequest(RequestKind.CONNECTOR, "fedcba987654", annotation="strimzi.io/restart: true")
+    (connector,) = situation([wanted("orders", restarts=(whole, task))], []).desired.connectors
+    both = plan(replace(later, desired=replace(later.desired, connectors=(connector,))))
+    assert [one.summary for one in both.diagnostics] == [message], "the other restart did not fail"
 
 
 def test_several_warnings_of_a_connector_are_conditions_of_their_own() -> None:

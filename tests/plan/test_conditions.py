@@ -152,6 +152,15 @@ def test_unexpected_topics_are_a_condition_since_they_were_first_seen() -> None:
     assert (ORDERS, ConditionType.UNEXPECTED_TOPICS, "") not in conditions(replace(later, topics=read))
 
 
+def test_a_connector_is_not_ready_for_the_reason_of_its_state_if_it_is_healthy() -> None:
+    given = situation([wanted("orders", config={"a": "b"})], [seen("orders")], owned=["orders"])
+    found = conditions(given)
+    ready, synced = (found[ORDERS, kind, ""] for kind in (ConditionType.READY, ConditionType.SYNCED))
+    assert (ready.status, ready.reason) == (ConditionStatus.FALSE, synced.reason)
+    failed = replace(given, observed=replace(given.observed, connectors={ORDERS: OBSERVED["failed"]}))
+    assert conditions(failed)[ORDERS, ConditionType.READY, ""].reason == HealthReason.FAILED.value
+
+
 def test_unmanaged_connectors_have_no_conditions() -> None:
     assert conditions(situation([], [seen("orders", "FAILED")])) == {}
 

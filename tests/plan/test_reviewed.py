@@ -29,6 +29,7 @@ from support.planner.situations import (
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.differences import Direction
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -42,6 +43,7 @@ from gitops_connect.model.reviewed_plans import (
     Reviews,
     read_reviewed_plan,
 )
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
@@ -207,6 +209,17 @@ def test_an_unknown_distance_covers_all_and_is_covered_by_no_known_one() -> None
     known = replace(unknown, distance=5)
     assert unknown.covers(known)
     assert not known.covers(unknown)
+
+
+@pytest.mark.parametrize("is_suspended", [False, True])
+def test_the_deletion_of_a_suspended_connector_does_not_wait_for_a_review(*, is_suspended: bool) -> None:
+    suspensions = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND)} if is_suspended else {})
+    now = situation(
+        [wanted("other")], [seen("other"), seen("orders")], owned=["other", "orders"],
+        policy=Policy(prune=True), reviews=Reviews(ReviewMode.MANUAL, pull_request=7), suspensions=suspensions,
+    )  # fmt: skip
+    made = next(one for one in plan(now).connectors if one.name == ORDERS)
+    assert [one.kind for one in made.holds] == [HoldKind.SUSPENDED if is_suspended else HoldKind.UNREVIEWED]
 
 
 class TestWhatIsNeverBlocked:

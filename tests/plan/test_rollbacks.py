@@ -112,6 +112,10 @@ NO_ROLLBACK: dict[str, Situation] = {
 }
 
 
+def test_a_failed_task_is_a_reason_although_a_degraded_connector_is_none() -> None:
+    assert rolled_back(at(1, orders(BAD, rollback=ONLY_FAILED), FAILED, history())) is not None
+
+
 def test_a_config_is_rolled_back_although_someone_has_changed_it() -> None:
     given = at(1, orders(BAD), seen("orders", config={"topic": "by hand"}, tasks=["Boom: x"]), history())
     drifted = replace(given, ownership={ORDERS: remember(given, orders(BAD), Origin.CREATED, NOW)})
