@@ -41,20 +41,6 @@ def test_a_suspension_by_command_is_honoured_and_its_begin_and_end_are_logged_on
         daemon.wait("step_applied", count=2, action="resume")
 
 
-def test_a_broken_document_does_not_end_its_suspension(at: Workplace, standin: StandIn) -> None:
-    name = at.name("orders")
-    at.commit("orders.yaml", at.source("orders", "suspend: true"))
-    with InThread(at) as daemon:
-        daemon.wait("connector_suspended", connector=name)
-        at.commit("orders.yaml", at.source("orders", "suspend: true\nstate: runing"))
-        daemon.wait("diagnostic", connector=name)
-        poll_again(at, standin)
-        assert daemon.all("connector_resumed") == []
-        at.commit("orders.yaml", at.source("orders"))
-        daemon.wait("connector_resumed", connector=name)
-        daemon.wait("step_applied", action="create")
-
-
 def test_an_observed_cluster_gets_no_change_and_its_drift_is_logged_once(at: Workplace, standin: StandIn) -> None:
     at.deploy("orders.yaml", at.source("orders"))
     at.settings('mode = "observe"')
