@@ -119,6 +119,20 @@ class LargeFile:
     places: str | None = None
     faults: tuple[LineFault, ...] = ()
 
+    @property
+    def compression(self) -> str:
+        """The end of the path if the lines are compressed, otherwise empty."""
+        return next((suffix for suffix in (".gz", ".zst") if self.path.lower().endswith(suffix)), "")
+
+    @property
+    def is_parquet(self) -> bool:
+        return self.path.lower().endswith(".parquet")
+
+    @property
+    def is_packed(self) -> bool:
+        """True if the content is larger than the file."""
+        return self.is_parquet or bool(self.compression)
+
 
 @dataclass(frozen=True, slots=True)
 class SavedOffsets:

@@ -59,21 +59,22 @@ class CheckOptions:
 def check(
     options: CheckOptions, settings: Settings, say: Say, read_subject: Callable[[Path], ManifestSubject]
 ) -> CheckedManifest:
-    """Check all rules, and compute the manifest's effect. A manifest too large for this process is checked on Spark.
+    """Check all rules, and compute the manifest's effect. Another process, or Spark, checks a large manifest.
 
     `read_subject` gets a directory for offsets that are too many for memory. Raises UsageError if a file cannot be read
     or written, and the errors of `read_subject` and of Spark.
     """
     began = time.monotonic()
     given = find_manifest(options.path, options.connector)
-    is_for_spark = options.report is not None or given.are_certainly_large
-    with opened(settings, say) as spark, spark.checks.started_early() if is_for_spark else nullcontext():
-        subject = read_subject(spark.directory)
-        manifest = None if is_for_spark or subject.saved is not None else given.read()
+    is_large = options.report is not None or given.are_certainly_large
+    is_for_spark = is_large and given.size >= settings.spark.min_size
+    with opened(settings, say) as large, large.checks.started_early() if is_for_spark else nullcontext():
+        subject = read_subject(large.directory)
+        manifest = None if is_large or subject.saved is not None else given.read()
         if manifest is None:
-            verdict = _on_spark(options, given, subject, spark)
+            verdict, master = _of_large(options, given, subject, large)
         else:
-            verdict = _in_process(options.kind, manifest, subject)
+            verdict, master = _in_process(options.kind, manifest, subject), ""
     return CheckedManifest(
         file=given.shown,
         connector=options.connector,
@@ -90,7 +91,7 @@ def check(
         why_not=subject.unread,
         distribution=verdict.distribution,
         files=tuple(path.as_posix() for path in given.paths),
-        spark=spark.where if manifest is None else "",
+        spark=master,
         seconds=time.monotonic() - began,
     )
 
@@ -118,16 +119,20 @@ def _in_process(kind: OffsetChangeKind, manifest: Manifest, subject: ManifestSub
     )
 
 
-def _on_spark(options: CheckOptions, given: GivenFiles, subject: ManifestSubject, spark: LargeChecks) -> LargeVerdict:
-    files, offsets = spark.stage(given), subject.current
-    violations = spark.directory / "violations" if options.report is not None else None
+def _of_large(
+    options: CheckOptions, given: GivenFiles, subject: ManifestSubject, large: LargeChecks
+) -> tuple[LargeVerdict, str]:
+    """The verdict, and the URL of the Spark master that checked; empty: Spark was not needed."""
+    files, offsets = large.stage(given), subject.current
+    violations = large.directory / "violations" if options.report is not None else None
     with files_of_checks():
-        current = None if offsets is None else offsets_file(offsets, spark.directory / "current.jsonl")
+        current = None if offsets is None else offsets_file(offsets, large.directory / "current.jsonl")
         manifest = LargeManifest(Location(given.shown), files, subject.context, options.kind, current)
-        (verdict,) = spark.checks.check([manifest], violations=violations)
+        (verdict,) = large.checks.check([manifest], violations=violations)
+        needs_spark = large.checks.needs_spark([manifest])
     if violations is not None and options.report is not None:
         write_new(options.report / VIOLATIONS, blocks_of(violations / VIOLATIONS), force=True)
-    return verdict
+    return verdict, large.where if needs_spark else ""
 
 
 def difference_of(subject: ManifestSubject, kind: OffsetChangeKind, offsets: OffsetPatch) -> Difference:
@@ -186,7 +191,7 @@ def _partitions(manifest: Manifest) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LargeChecks:
-    """Checks of large manifests on Spark for one command. The directory for its files need not exist."""
+    """Checks of large manifests for one command. The directory for its files need not exist."""
 
     checks: SparkChecks
     directory: Path

@@ -34,7 +34,7 @@ from gitops_connect.offsets.rules.rules import as_notes
 from gitops_connect.safe_files import FULL, without_space
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.file_copy import CopiedFile
-from gitops_connect.spark.session import Say, SharedSession
+from gitops_connect.spark.session import Say, Session, SharedSession
 
 
 def read_own_schemas(checkout: Checkout) -> OwnSchemas:
@@ -195,11 +195,12 @@ class SparkChecks:
     ) -> list[LargeVerdict]:
         """One verdict for each manifest, in their order, by one job. The manifests are read while Spark starts.
 
+        Without Spark, a process of its own does the same if the files are smaller than `[spark] min_size`.
         The directory `ready` receives the entries to send, for changes that nothing blocks; `violations` receives a
         list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
         installed.
         """
-        with self.started_early():
+        with self.started_early() if self.needs_spark(manifests) else self.sessions.without_spark() as process:
             try:
                 from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - see above
             except ModuleNotFoundError as error:
@@ -207,12 +208,20 @@ class SparkChecks:
                     f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
                 ) from error
             job = replace(check.prepare(manifests), directories=job_files.job_directories(ready, violations))
+            if process is not None:
+                return check.carry_out(manifests, job, check.LocalEngine(process))
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
             return check.carry_out(manifests, job, check.SparkEngine(session))
 
+    def needs_spark(self, manifests: Sequence[LargeManifest]) -> bool:
+        """Whether Spark checks them. Nobody knows how large the content of a compressed file is. Raises OSError."""
+        files = [file for one in manifests for file in one.all_files]
+        size = sum(Path(one.path).stat().st_size for one in files)
+        return size >= self.sessions.settings.min_size or any(one.is_packed for one in files)
+
     @contextmanager
-    def started_early(self) -> Iterator[None]:
+    def started_early(self) -> Iterator[Session | None]:
         """Start the session during the block. If it does not start, the next user of the session gets the error."""
 
         def start() -> None:
@@ -222,7 +231,7 @@ class SparkChecks:
         starting = Thread(target=start, daemon=True)
         starting.start()
         try:
-            yield
+            yield None
         finally:
             starting.join()
 

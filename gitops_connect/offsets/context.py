@@ -44,3 +44,8 @@ class LargeManifest:
     kind: OffsetChangeKind
     current: LargeFile | None = None
     is_checked: bool = True
+
+    @property
+    def all_files(self) -> tuple[LargeFile, ...]:
+        """The files, and the one with the current offsets."""
+        return self.files if self.current is None else (*self.files, self.current)

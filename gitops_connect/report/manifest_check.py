@@ -33,8 +33,8 @@ class CheckedManifest:
     those that are errors: all of them, even if `diagnostics` has some of them and the number of the others.
     `distribution` has, for each direction with distances, how many are in [1, 10), [10, 100), and so on.
 
-    `files` are the files that `file` names. `spark` is the URL of the Spark master that checked them; empty: they were
-    checked in this process. `seconds` is the duration of the whole check.
+    `files` are the files that `file` names. `spark` is the URL of the Spark master that checked them; empty: Spark
+    was not needed. `seconds` is the duration of the whole check.
     """
 
     file: str
@@ -95,7 +95,7 @@ def subject_words(checked: CheckedManifest) -> str:
 
 def effort(checked: CheckedManifest) -> str:
     """The duration of the check, and where it ran: `in 4.8 s, on Spark (local[*])`."""
-    where = f"on Spark ({one_line(checked.spark)})" if checked.spark else "in this process"
+    where = f"on Spark ({one_line(checked.spark)})" if checked.spark else "without Spark"
     return f"in {checked.seconds:.1f} s, {where}"
 
 

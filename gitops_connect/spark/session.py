@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -178,6 +178,12 @@ class SharedSession:
             raise
         finally:
             self._leave()
+
+    @contextmanager
+    def without_spark(self) -> Iterator[Session]:
+        """Another process, which lives as long as the block. It runs functions as a session does, and has no Spark."""
+        with closing(Session(Master(MasterKind.LOCAL, ""), self.environment)) as process:
+            yield process
 
     def give_back_if_idle(self, now: float) -> None:
         """End the session if it was idle too long at `now` of `clock`; never waits for one that is in use."""

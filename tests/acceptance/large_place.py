@@ -48,7 +48,9 @@ class LargePlace(Workplace):
     bootstrap: str = ""
 
     def settings(self, cluster: str = "", more: str = "") -> None:
-        super().settings(cluster, f'[spark]\ndirectory = "{self.spark}"\nuris = ["file:{self.directory}/*"]\n{more}')
+        super().settings(
+            cluster, f'[spark]\nmin_size = 0\ndirectory = "{self.spark}"\nuris = ["file:{self.directory}/*"]\n{more}'
+        )
 
     @property
     def spark(self) -> Path:

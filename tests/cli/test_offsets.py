@@ -217,7 +217,7 @@ def test_check_shows_the_content_of_a_manifest_and_its_effect(at: Workplace) -> 
     moved = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)}, "moved.json"))
     moved.expect(0, out="8 rewind (108 records reprocessed)")
     assert moved.out.count(" -> ") == 3, "the largest of each direction"
-    assert "in this process" in moved.out.splitlines()[-1]
+    assert "without Spark" in moved.out.splitlines()[-1]
     some = manifest(at, {"t1": 99, "t2": 50}, "some.json")
     assert json.loads(check(at, some, "-o", "json").out)["distribution"] == {"rewind": [1, 1]}
     at.commit("lines.yaml", at.mirror("lines", "state: stopped", **{"source.cluster.alias": "elsewhere"}))

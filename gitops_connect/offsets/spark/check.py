@@ -14,9 +14,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from gitops_connect.errors import SparkFailed
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, internal_error
@@ -31,7 +33,7 @@ from gitops_connect.offsets.formats.field_places import is_json, locate_in
 from gitops_connect.offsets.rules.rules import diagnose
 from gitops_connect.offsets.rules.small import SHOWN, rest
 from gitops_connect.offsets.spark.check_job import FOUND, ROWS, BlockResult, Job, ManifestTask, TypeExamples
-from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE, InputSplit, blocks_of, input_splits, is_packed
+from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE, InputSplit, blocks_of, input_splits
 from gitops_connect.offsets.spark.job_files import JobDirectories
 from gitops_connect.offsets.spark.join import BucketResult, Moves, compare_buckets
 from gitops_connect.offsets.spark.layouts import LineBuffer, LineFormat
@@ -55,20 +57,21 @@ _PACKED = 10
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
 
-_TASK = "large manifests could not be checked because Spark failed"
+_TASK_HERE = "large manifests could not be checked"
+_TASK = f"{_TASK_HERE} because Spark failed"
 _FIRST_LINES = 1000
 """The number of lines from which the forms are learnt."""
 
 
-def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine) -> list[LargeVerdict]:
+def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> list[LargeVerdict]:
     """Check every entry of all manifests with every rule, and compare it with the current offsets.
 
     `job` is from `prepare`; it gets as many buckets as it needs. Every executor can write to its directories: one for
     the patches of manifests that nothing blocks and whose current offsets are known, and one for `violations.parquet`,
     with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
     """
-    files = [file for one in manifests for file in (*one.files, *((one.current,) if one.current else ()))]
-    size = sum(Path(one.path).stat().st_size * (_PACKED if is_packed(one) else 1) for one in files)
+    files = [file for one in manifests for file in one.all_files]
+    size = sum(Path(one.path).stat().st_size * (_PACKED if one.is_packed else 1) for one in files)
     job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // _BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
@@ -84,7 +87,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: SparkEngine)
         job.directories.clear()
 
 
-def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: SparkEngine) -> list[LargeVerdict]:
+def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine: Engine) -> list[LargeVerdict]:
     deletions = {
         number: results.each[number].deletions for number, one in enumerate(found) if one.difference is not None
     }
@@ -96,6 +99,17 @@ def _with_patches(found: list[LargeVerdict], results: Results, job: Job, engine:
     ]
 
 
+class Engine(Protocol):
+    @property
+    def parallelism(self) -> int: ...
+
+    def compare(self, job: Job) -> Iterable[bytes]:
+        """Run the first job; returns the findings for `Results`."""
+
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
+        """Run the second job; returns the written parts as rows of `WRITTEN`."""
+
+
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
     session: Session
@@ -105,12 +119,24 @@ class SparkEngine:
         return self.session.parallelism
 
     def compare(self, job: Job) -> Iterable[bytes]:
-        """Run the first job; returns the findings for `Results`."""
         return self.session.run(_compared, job, self.parallelism, task=_TASK)
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
-        """Run the second job; returns the written parts as rows of `WRITTEN`."""
         return self.session.run(_written, patch_job, self.parallelism, task=_TASK)
+
+
+@dataclass(frozen=True, slots=True)
+class LocalEngine:
+    """Runs the jobs in the process of the session, which has started no Spark. All rows are in memory at once."""
+
+    process: Session
+    parallelism = 1
+
+    def compare(self, job: Job) -> Iterable[bytes]:
+        return self.process.run(_compared_here, job, task=_TASK_HERE)
+
+    def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
+        return self.process.run(_written_here, patch_job, task=_TASK_HERE)
 
 
 def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
@@ -122,6 +148,22 @@ def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
 def _written(spark: Any, patch_job: PatchJob, parallelism: int) -> list[tuple[int, ...]]:
     rows = map_in_arrow(_splits(spark, len(patch_job.splits), parallelism), patch_job.write, WRITTEN)
     return [tuple(row) for row in rows.collect()]
+
+
+def _compared_here(_: Any, job: Job) -> list[bytes]:
+    rows = pa.Table.from_batches(job.read([_numbers(len(job.splits))]), ROWS)
+    buckets = (rows.filter(pc.equal(rows.column("bucket"), number)) for number in range(job.buckets))
+    found = (batch for own in buckets for batch in compare_buckets(job, own.to_batches()))
+    return [one for batch in found for one in batch.column(0).to_pylist()]
+
+
+def _written_here(_: Any, patch_job: PatchJob) -> list[tuple[int, ...]]:
+    written = patch_job.write([_numbers(len(patch_job.splits))])
+    return [row for batch in written for row in zip(*(one.to_pylist() for one in batch.columns), strict=True)]
+
+
+def _numbers(count: int) -> Any:
+    return pa.RecordBatch.from_arrays([pa.array(range(count), pa.int64())], names=["id"])
 
 
 def _splits(spark: Any, count: int, parallelism: int) -> Any:

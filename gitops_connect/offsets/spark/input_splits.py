@@ -27,9 +27,7 @@ MAX_SPLITS = 2**20
 MAX_LINE = 16 * 1024 * 1024
 """Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
 _STEP = 1024 * 1024
-COMPRESSIONS = (".gz", ".zst")
 FORMAT, TOO_LARGE = "manifest/format", "manifest/too-large"
-SUFFIX = ".parquet"
 HALVES = ("partition", "offset")
 _ROWS = 32 * 1024
 """Rows that are converted at a time: as many as fit into a processor's cache."""
@@ -87,24 +85,9 @@ def input_splits(manifests: Sequence[LargeManifest], smallest: int = SPLIT_SIZE)
     ]
 
 
-def compression_of(name: str) -> str:
-    """The compression of a file by the suffix of its name; empty if it is not compressed."""
-    return next((suffix for suffix in COMPRESSIONS if name.lower().endswith(suffix)), "")
-
-
-def is_parquet(file: LargeFile) -> bool:
-    """Whether the file is Parquet, by its path."""
-    return file.path.lower().endswith(SUFFIX)
-
-
-def is_packed(file: LargeFile) -> bool:
-    """True if the file's content is larger than the file."""
-    return is_parquet(file) or bool(compression_of(file.path))
-
-
 def blocks_of(split: InputSplit) -> Iterator[Block]:
     """The lines of a split in blocks. Raises OSError if its file cannot be read."""
-    if is_parquet(split.file):
+    if split.file.is_parquet:
         yield from _of_parquet(split)
         return
     if split.end is not None:
@@ -115,15 +98,15 @@ def blocks_of(split: InputSplit) -> Iterator[Block]:
         content: bytes | mmap.mmap = b""  # an empty file cannot be mapped
         if path.stat().st_size:
             content = mapped.enter_context(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
-        yield from _whole_lines(unpack(content, compression_of(split.file.path)), split.size)
+        yield from _whole_lines(unpack(content, split.file.compression), split.size)
 
 
 def _parts(whole: InputSplit) -> Iterator[InputSplit]:
-    if is_parquet(whole.file):
+    if whole.file.is_parquet:
         for start, end in groups_of(whole.file.path, whole.size):
             yield whole._replace(start=start, end=end)
         return
-    if compression_of(whole.file.path):
+    if whole.file.compression:
         yield whole
         return
     length = Path(whole.file.path).stat().st_size

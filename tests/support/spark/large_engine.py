@@ -28,7 +28,7 @@ from gitops_connect.offsets.formats import manifest_parser as reading
 from gitops_connect.offsets.formats.manifest_parser import read_lines
 from gitops_connect.offsets.rules import small
 from gitops_connect.offsets.rules.small import SHOWN
-from gitops_connect.offsets.spark.check import SparkEngine, carry_out, prepare
+from gitops_connect.offsets.spark.check import Engine, SparkEngine, carry_out, prepare
 from gitops_connect.offsets.spark.check_job import ROWS, Job, ReadLines
 from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE
 from gitops_connect.offsets.spark.job_files import job_directories
@@ -153,7 +153,7 @@ def in_process(
     ready: Path | None = None,
     violations: Path | None = None,
     reader: ReadLines = read_lines,
-    engine: InProcess | None = None,
+    engine: Engine | None = None,
 ) -> list[LargeVerdict]:
     """Run the jobs as executors do, without Spark between the two halves of a job."""
     job = prepare(manifests, buckets, split_size)

@@ -1,0 +1,72 @@
+"""Large manifests in a process without Spark: the same verdicts and patches, and which manifests are checked so."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.files.manifests import MIRROR, mirrored, offsets
+from support.spark.large_engine import Case, filed, in_process, jsonl, patch_by_small, sent
+from support.spark.manifests_held import planted
+
+from gitops_connect.errors import SparkFailed, SparkUnusable
+from gitops_connect.offset_changes.manifest_source import SparkChecks
+from gitops_connect.offsets.spark.check import LocalEngine
+from gitops_connect.settings.coerce import Size
+from gitops_connect.settings.sections import SparkSettings
+from gitops_connect.spark.session import SharedSession
+
+pytestmark = pytest.mark.slow
+CASE = Case(jsonl(mirrored(n, n % 9) for n in range(9000)), MIRROR, offsets(*(mirrored(n, 4) for n in range(0, 99, 2))))
+
+
+def started(*_: object) -> None:
+    raise SparkUnusable("Spark was started")
+
+
+@pytest.fixture
+def checks(tmp_path: Path) -> Iterator[SparkChecks]:
+    settings = SparkSettings(min_size=Size(10**6))
+    with closing(SharedSession(settings, os.environ, tmp_path / "cache", start=started)) as sessions:  # type: ignore[arg-type]
+        yield SparkChecks(sessions, lambda _: None)
+
+
+def test_the_verdicts_are_those_of_the_engine_on_spark(checks: SparkChecks, tmp_path: Path) -> None:
+    manifests = planted(tmp_path / "manifests")
+    with checks.sessions.without_spark() as process:
+        assert in_process(manifests, 1, engine=LocalEngine(process)) == in_process(manifests)
+        assert in_process(manifests, 3, engine=LocalEngine(process)) == in_process(manifests)
+
+
+def test_the_offsets_to_send_are_written(checks: SparkChecks, tmp_path: Path) -> None:
+    (verdict,) = checks.check([filed(CASE, tmp_path / "m")], ready=tmp_path / "ready")
+    assert sent(verdict) == patch_by_small(CASE)
+
+
+@pytest.mark.parametrize(
+    "case", [Case(jsonl(mirrored(n) for n in range(20_000)), MIRROR), Case(b"", name="a.jsonl.gz")]
+)
+def test_what_is_larger_or_compressed_needs_spark(checks: SparkChecks, tmp_path: Path, case: Case) -> None:
+    with pytest.raises(SparkUnusable, match="Spark was started"):
+        checks.check([filed(case, tmp_path / "m")])
+
+
+def test_the_current_offsets_count(checks: SparkChecks, tmp_path: Path) -> None:
+    few = Case(jsonl([mirrored(1)]), MIRROR, offsets(*map(mirrored, range(20_000))))
+    assert checks.needs_spark([filed(few, tmp_path / "m")])
+
+
+def test_a_process_that_was_killed_is_an_error(checks: SparkChecks, tmp_path: Path) -> None:
+    with checks.sessions.without_spark() as process:
+        pid = process.run(_pid, task="find")
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises(SparkFailed, match=r"large manifests could not be checked: its process has ended \(-9\)"):
+            in_process([filed(CASE, tmp_path / "m")], engine=LocalEngine(process))
+
+
+def _pid(_: object) -> int:
+    return os.getpid()
