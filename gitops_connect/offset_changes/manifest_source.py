@@ -212,7 +212,7 @@ class SparkChecks:
                 return check.carry_out(manifests, job, check.LocalEngine(process))
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
-            return check.carry_out(manifests, job, check.SparkEngine(session))
+            return check.carry_out(manifests, job, check.SparkEngine(session, self.say))
 
     def needs_spark(self, manifests: Sequence[LargeManifest]) -> bool:
         """Whether Spark checks them. Nobody knows how large the content of a compressed file is. Raises OSError."""

@@ -8,12 +8,15 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby, islice
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,7 +36,7 @@ from gitops_connect.offsets.formats.field_places import is_json, locate_in
 from gitops_connect.offsets.rules.rules import diagnose
 from gitops_connect.offsets.rules.small import SHOWN, rest
 from gitops_connect.offsets.spark.check_job import FOUND, ROWS, BlockResult, Job, ManifestTask, TypeExamples
-from gitops_connect.offsets.spark.input_splits import SPLIT_SIZE, InputSplit, blocks_of, input_splits
+from gitops_connect.offsets.spark.input_splits import BUCKET, SPLIT_SIZE, InputSplit, blocks_of, input_splits
 from gitops_connect.offsets.spark.job_files import JobDirectories
 from gitops_connect.offsets.spark.join import BucketResult, Moves, compare_buckets
 from gitops_connect.offsets.spark.layouts import LineBuffer, LineFormat
@@ -48,14 +51,16 @@ from gitops_connect.offsets.spark.violations import (
     join_violations,
     result_or_bug,
 )
-from gitops_connect.spark.session import Session, map_in_arrow
+from gitops_connect.spark.session import Say, Session, map_in_arrow
 
-_BUCKET = 192 * 1024 * 1024
-"""Bytes of manifests whose rows are in one bucket: about 2 million rows, which take 180 MB during the join."""
 _PACKED = 10
 """The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
+_SPLITS = 32
+"""Splits of a task at most, 256 MiB: the progress is counted in tasks, and a lost task is repeated."""
+_READING = 0.8
+"""The share of the first stage in the time of a job."""
 
 _TASK_HERE = "large manifests could not be checked"
 _TASK = f"{_TASK_HERE} because Spark failed"
@@ -72,7 +77,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
     """
     files = [file for one in manifests for file in one.all_files]
     size = sum(Path(one.path).stat().st_size * (_PACKED if one.is_packed else 1) for one in files)
-    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // _BUCKET)))
+    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:
@@ -112,17 +117,41 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
+    """Runs the jobs on Spark. `say` gets the progress each `interval` seconds, except with Spark Connect."""
+
     session: Session
+    say: Say
+    interval: float = 10.0
 
     @property
     def parallelism(self) -> int:
         return self.session.parallelism
 
     def compare(self, job: Job) -> Iterable[bytes]:
-        return self.session.run(_compared, job, self.parallelism, task=_TASK)
+        with self._progress():
+            return self.session.run(_compared, job, self.parallelism, task=_TASK)
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         return self.session.run(_written, patch_job, self.parallelism, task=_TASK)
+
+    @contextmanager
+    def _progress(self) -> Iterator[None]:
+        """Say again and again which share of the job is done, and how long the rest will take."""
+        began, ended = time.monotonic(), Event()
+
+        def tell() -> None:
+            while not ended.wait(self.interval):
+                with suppress(SparkFailed):  # the job fails with it, too
+                    done = self.session.run(share_done, task="progress")
+                    left = (time.monotonic() - began) * (1 - done) / done if done else 0.0
+                    if left:
+                        self.say(f"checking on Spark: {done:.0%} done, about {left:.0f} s left")
+
+        Thread(target=tell, daemon=True).start()
+        try:
+            yield
+        finally:
+            ended.set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +166,20 @@ class LocalEngine:
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         return self.process.run(_written_here, patch_job, task=_TASK_HERE)
+
+
+def share_done(spark: Any) -> float:
+    """The share of the latest job, whose stages are reading and comparing; 0 if it is not known."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
+
+    if not isinstance(spark, SparkSession):
+        return 0.0  # Spark Connect
+    tracker = spark.sparkContext.statusTracker()
+    jobs = tracker.getJobIdsForGroup()
+    latest = tracker.getJobInfo(max(jobs)) if jobs else None
+    stages = [] if latest is None else map(tracker.getStageInfo, sorted(latest.stageIds))
+    shares = (0.0 if one is None else one.numCompletedTasks / max(one.numTasks, 1) for one in stages)
+    return sum(share * weight for share, weight in zip(shares, (_READING, 1 - _READING), strict=False))
 
 
 def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
@@ -167,7 +210,7 @@ def _numbers(count: int) -> Any:
 
 
 def _splits(spark: Any, count: int, parallelism: int) -> Any:
-    return spark.range(0, count, 1, min(count, parallelism * _TASKS))
+    return spark.range(0, count, 1, min(count, max(parallelism * _TASKS, count // _SPLITS)))
 
 
 def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: int = SPLIT_SIZE) -> Job:

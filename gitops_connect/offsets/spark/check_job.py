@@ -311,7 +311,10 @@ def in_buckets(blocks: Sequence[Any], count: int) -> Iterator[bytes]:
     rows = pa.concat_tables([_SCHEMA.empty_table(), *blocks]).combine_chunks()
     h2 = rows.column("h2").to_numpy()
     bucket = (((h2 >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32)).astype(np.uint16)
-    ordered = rows.take(pa.array(np.lexsort((rows.column("line").to_numpy(), bucket))))
+    line = rows.column("line").to_numpy()
+    # Rows of one form are in the order of their lines.
+    order = np.argsort(bucket, kind="stable") if len(blocks) == 1 else np.lexsort((line, bucket))
+    ordered = rows.take(pa.array(order))
     start = 0
     for size in np.bincount(bucket, minlength=count).tolist():
         stream = pa.BufferOutputStream()

@@ -22,6 +22,11 @@ from gitops_connect.offsets.spark.layouts import bytes_of
 
 SPLIT_SIZE = 8 * 1024 * 1024
 """Bytes of a split, and about those of a block: they fit into a processor's cache, and Spark moves them in one row."""
+BUCKET = 192 * 1024 * 1024
+"""Bytes of manifests whose rows are in one bucket: about 2 million rows, which take 180 MB during the join."""
+_CELL = 128 * 1024
+"""Bytes of a split for each bucket, at least. With splits of one size, the number of rows that Spark moves, splits
+times buckets, would grow with the square of the size."""
 MAX_SPLITS = 2**20
 """Splits of one job; splits grow if the files are larger than that."""
 MAX_LINE = 16 * 1024 * 1024
@@ -77,7 +82,7 @@ def input_splits(manifests: Sequence[LargeManifest], smallest: int = SPLIT_SIZE)
     current = [(number, True, one.current) for number, one in enumerate(manifests) if one.current is not None]
     files = [(number, False, file) for number, one in enumerate(manifests) for file in one.files]
     total = sum(Path(file.path).stat().st_size for _, _, file in (*current, *files))
-    size = max(smallest, -(-total // MAX_SPLITS) * 2)
+    size = max(smallest, -(-total // MAX_SPLITS) * 2, -(-total // BUCKET) * _CELL)
     return [
         split
         for number, is_current, file in (*current, *files)
@@ -128,9 +133,8 @@ def _plain(split: InputSplit, end: int) -> Iterator[Block]:
     with Path(split.file.path).open("rb") as stream:
         stream.seek(max(split.start - 1, 0))
         content = stream.read(end - max(split.start - 1, 0))
-        if split.start:
-            content = content[content.find(b"\n") + 1 :] if b"\n" in content else b""
-        if not content:
+        start = content.find(b"\n") + 1 if split.start else 0
+        if start == len(content) or (split.start and not start):
             yield Block(0, b"", is_first=not split.start)
             return
         rest = []
@@ -141,7 +145,7 @@ def _plain(split: InputSplit, end: int) -> Iterator[Block]:
             length += len(rest[-1])
             if at:
                 break
-        yield _finished(0, b"".join((content, *rest)), is_first=not split.start)
+        yield _finished(0, b"".join((memoryview(content)[start:], *rest)), is_first=not split.start)
 
 
 def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[Block]:

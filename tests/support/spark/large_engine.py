@@ -170,7 +170,7 @@ def on_spark(
     violations: Path | None = None,
 ) -> list[LargeVerdict]:
     job = replace(prepare(manifests), directories=job_directories(ready, violations), read_lines=reader)
-    return carry_out(manifests, job, SparkEngine(session))
+    return carry_out(manifests, job, SparkEngine(session, lambda _: None))
 
 
 class InProcess:
