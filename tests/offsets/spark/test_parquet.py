@@ -21,7 +21,7 @@ from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, by_small, f
 from gitops_connect.model.manifests import LargeFile, LargeVerdict
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.spark.check import prepare
-from gitops_connect.offsets.spark.input_splits import SUFFIX, blocks_of
+from gitops_connect.offsets.spark.input_splits import blocks_of
 from gitops_connect.offsets.spark.layouts import LineBuffer
 from gitops_connect.offsets.spark.line_formats import match_lines
 
@@ -50,7 +50,7 @@ def columns(entries: list[Any], *, flat: bool, types: dict[str, Any] | None = No
 def verdict_of(table: pa.Table | bytes, case: Case, groups: int = 1000, split_size: int = 1 << 20) -> LargeVerdict:
     with TemporaryDirectory() as directory:
         manifest = filed(case, Path(directory) / "m")
-        path = Path(directory, f"m{SUFFIX}")
+        path = Path(directory, "m.parquet")
         if isinstance(table, bytes):
             path.write_bytes(table)
         else:
