@@ -1,4 +1,4 @@
-"""`python -m benchmarks [NAME...]`: run all benchmarks, or these, and print each result next to its target.
+"""`python -m benchmarks [NAME...]`: run all benchmarks, or these, and print a table of the results and their targets.
 
 The exit code is 0 even if a target is missed, because results depend on the machine.
 """
@@ -9,6 +9,7 @@ import os
 import platform
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -54,20 +55,19 @@ def main(names: list[str]) -> None:
         sys.exit(f"there is no benchmark {strange[0]!r}; there are {', '.join(BENCHMARKS)}")
     load = os.getloadavg()[0]
     print(f"Python {platform.python_version()}, {os.cpu_count()} processors, load {load:.1f} before the start\n")
-    for name in names or BENCHMARKS:
-        _run(BENCHMARKS[name])
+    print(table([figure for name in names or BENCHMARKS for figure in _run(BENCHMARKS[name])]))
 
 
-def _run(benchmark: ModuleType) -> None:
-    print(benchmark.TITLE)
-    figures: list[Figure] = []
+def _run(benchmark: ModuleType) -> Iterator[Figure]:
+    """The figures of a benchmark, each of which is also printed once it is measured: a run may take an hour."""
+    print(f"{benchmark.TITLE}, load {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory() as directory:
         try:
             for figure in benchmark.measure(Path(directory)):
-                figures.append(figure)
+                print("  ", *filter(None, figure.cells), sep="  ", flush=True)
+                yield figure
         except NotMeasured as reason:
             print(f"  not all could be measured: {reason}")
-    print(table(figures), flush=True)
 
 
 if __name__ == "__main__":

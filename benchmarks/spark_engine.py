@@ -23,6 +23,7 @@ from gitops_connect.model.names import ConnectorName  # noqa: E402 - imports are
 from gitops_connect.model.offset_changes import OffsetChangeKind  # noqa: E402 - imports are part of the measured time
 from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace  # noqa: E402 - see above
 from gitops_connect.offsets.context import LargeManifest, ManifestContext  # noqa: E402 - imports are part of the measured time
+from gitops_connect.settings.coerce import Size  # noqa: E402 - imports are part of the measured time
 from gitops_connect.settings.sections import SparkSettings  # noqa: E402 - imports are part of the measured time
 from gitops_connect.spark.session import SharedSession  # noqa: E402 - imports are part of the measured time
 
@@ -36,7 +37,7 @@ def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready:
     files = (LargeFile(manifest, manifest),)
     request = LargeManifest(Location(manifest), files, context, OffsetChangeKind.ALTER, current)
     seconds = []
-    with closing(SharedSession(SparkSettings(master), os.environ, Path(cache))) as sessions:
+    with closing(SharedSession(SparkSettings(master, min_size=Size(0)), os.environ, Path(cache))) as sessions:
         spark = SparkChecks(sessions, lambda _: None)
         for asked in ("cold", "warm", *([ready] if ready else [])):
             begun = START if asked == "cold" else time.perf_counter()
