@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from threading import Event
 
 from benchmarks.documents import Workplace
 from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.cli.main import GC_THRESHOLDS
 from gitops_connect.declare import Caches, Declared, declare
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome
@@ -49,6 +51,7 @@ def _ignore(_: object) -> None:
 @contextmanager
 def opened(workplace: Workplace) -> Iterator[Opened]:
     """The product with a clone in the directory of the workplace."""
+    gc.set_threshold(*GC_THRESHOLDS)
     settings = load_settings(workplace.settings, {})
     source = Repository(settings.repository, workplace.directory / "clone")
     with closing(open_runtime(settings)) as runtime, closing(source):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents import exactly_once_rules
-from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.desired_state import BuildOptions, ReadingCache, build
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
@@ -31,6 +31,7 @@ class Caches:
     files: ParseCache = field(default_factory=ParseCache)
     strimzi: TranslationCache = field(default_factory=TranslationCache)
     schemas: document_schemas.SchemaCache = field(default_factory=document_schemas.SchemaCache)
+    readings: ReadingCache = field(default_factory=ReadingCache)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,9 @@ def declare(
     annotated = list(find_annotated(documents, options.strimzi))
     documents, requests = with_requests(documents, annotated, find_additions(checkout.history, annotated))
     problems = document_schemas.check(documents, caches.schemas)
-    states, diagnostics = build(documents, clusters, problems, checkout.entries, requests)
+    states, diagnostics = build(
+        documents, clusters, problems, BuildOptions(checkout.entries, requests, caches.readings)
+    )
     states, missing = exactly_once_rules.enforce(states, options.require_exactly_once)
     return Declared(
         checkout.revision, states, diagnostics + missing, len(documents.documents), checkout, checkout.rewritten

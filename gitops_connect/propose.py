@@ -31,7 +31,7 @@ from gitops_connect.observe import TopicReads, observe_at_rest, observe_exactly_
 from gitops_connect.offset_changes import planner_inputs
 from gitops_connect.plan.known_secrets import assume_secrets, known_secrets
 from gitops_connect.plan.offset_stores import depends_on_support
-from gitops_connect.plan.planner import plan_contained
+from gitops_connect.plan.planner import plan_contained, plans_alike
 from gitops_connect.plan.rollbacks import in_effect, restorable
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.topics import needs_topics
@@ -178,8 +178,10 @@ def _validate(
         undescribed=situation.undescribed | (current.undescribed - _described(situation, connectors, checked)),
         plugins=plugins or (),
     )
-    situation, proposed = plan_contained(situation)
-    return Proposal(situation, proposed, proposal.diagnostics + checked.diagnostics)
+    diagnostics = proposal.diagnostics + checked.diagnostics
+    if plans_alike(proposal.situation, situation, connectors):
+        return Proposal(situation, proposal.plan, diagnostics)
+    return Proposal(*plan_contained(situation), diagnostics)
 
 
 def _checked(

@@ -28,7 +28,7 @@ from gitops_connect.connect.validation import ConfigVerdict
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.declare import Caches
 from gitops_connect.declare import declare as declare_all
-from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.desired_state import BuildOptions, build
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.errors import ConnectUnavailable
 from gitops_connect.model.diagnostics import INTERNAL_ERROR, Diagnostics, Location, contained
@@ -116,7 +116,7 @@ def declared(documents: Documents) -> tuple[Any, Diagnostics]:
     annotated = list(find_annotated(documents, DEFAULT_OPTIONS))
     additions = {request.key: "0123456789ab" for one in annotated for request in one.requests}
     documents, requests = with_requests(documents, annotated, additions)
-    states, diagnostics = build(documents, [LOCAL], document_schemas.check(documents), requests=requests)
+    states, diagnostics = build(documents, [LOCAL], document_schemas.check(documents), BuildOptions(requests=requests))
     return states[LOCAL], diagnostics
 
 

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
-from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.desired_state import BuildOptions, build
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.desired import DesiredState
@@ -134,7 +134,7 @@ def _situation() -> Situation:
 def _desired() -> DesiredState:
     documents = load(_Files(), ParseCache())
     problems = document_schemas.check(documents, SchemaCache())
-    states, diagnostics = build(documents, [CLUSTER], problems, _Files.entries)
+    states, diagnostics = build(documents, [CLUSTER], problems, BuildOptions(_Files.entries))
     if diagnostics.items:
         raise ValueError(diagnostics.items)
     return states[CLUSTER]

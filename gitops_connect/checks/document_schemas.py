@@ -15,6 +15,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 
 import gitops_connect
+from gitops_connect.checks.quick_schema import Check, quick_check
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained_or
 from gitops_connect.model.documents import CONNECTOR, KINDS, OFFSET_CHANGE, Document, DocumentCache, Documents, Pointer
 from gitops_connect.model.findings import kind_of, word_or_kind
@@ -37,10 +38,10 @@ def check(documents: Documents, cache: SchemaCache | None = None) -> Diagnostics
 
 
 @cache
-def _engine(kind: str) -> tuple[dict[str, Any], Draft202012Validator]:
-    """The schema and its validator, created once: that takes longer than the check of a document."""
+def _engine(kind: str) -> tuple[dict[str, Any], Check, Draft202012Validator]:
+    """The schema, its quick check and its validator, created once: that takes longer than the check of a document."""
     schema = read_schema(_SCHEMAS[kind])
-    return schema, Draft202012Validator(schema)
+    return schema, quick_check(schema), Draft202012Validator(schema)
 
 
 def _check_one(document: Document) -> tuple[Diagnostic, ...]:
@@ -50,7 +51,9 @@ def _check_one(document: Document) -> tuple[Diagnostic, ...]:
         suggestion = did_you_mean(kind, KINDS) if isinstance(kind, str) else ""
         hint = f"use one of these kinds: {', '.join(KINDS)}"
         return (document.error("schema/kind", f"unknown kind {kind!r}{suggestion}", ("kind",), hint),)
-    schema, validator = _engine(kind)
+    schema, is_valid, validator = _engine(kind)
+    if is_valid(document.value):
+        return ()
     failures = [SchemaFailure.of(error) for error in validator.iter_errors(document.value)]
     return tuple(_explain(document, failures, schema)) if failures else ()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import sys
@@ -32,18 +31,12 @@ from gitops_connect.tracing.spans import wants_traces
 if TYPE_CHECKING:
     from gitops_connect.server.listen_address import ListenAddress
 
-_GC_THRESHOLDS = (10_000, 20, 20)
-"""Objects between two garbage collections, and how many of those between two larger ones (`gc.set_threshold`). With
-Python's 700, the daemon spends a fifth of its time in collections: each reconciliation makes some objects for each
-connector, and all of them are freed without a collection."""
-
 
 def run(
     context: typer.Context,
     once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
-    gc.set_threshold(*_GC_THRESHOLDS)
     with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
         daemon = Daemon(runtime, source, once=once, load=lambda: settings_of(context))
         log_format = runtime.settings.daemon.log_format

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -14,7 +14,7 @@ from gitops_connect.documents.fields import connector_of, secret_references
 from gitops_connect.documents.offset_change_fields import ManifestFiles
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
-from gitops_connect.model.documents import Document, Documents, Entry
+from gitops_connect.model.documents import Document, DocumentCache, Documents, Entry
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing
 from gitops_connect.model.suggestions import did_you_mean
@@ -48,26 +48,65 @@ def build(
     documents: Documents,
     clusters: Collection[ClusterName] | None,
     problems: Diagnostics,
-    entries: Iterable[Entry] = (),
-    requests: Requests | None = None,
+    options: BuildOptions | None = None,
 ) -> tuple[States, Diagnostics]:
     """The state of every known cluster, and all errors and warnings of the documents, including `problems`.
 
     `clusters` are the names that the settings know. It is None if there are no settings: then any name is accepted, and
     documents that name no cluster are collected under `placement.UNNAMED`. `problems` are those of the schema: only
-    documents without an error among them are read further. `entries` are all files of the revision: manifests are
-    searched among them, and are not read. `requests` are those of annotations of Strimzi resources.
+    documents without an error among them are read further.
     """
-    failed = {id(document) for error in problems.errors if (document := documents.of(error)) is not None}
-    builder = _Builder(clusters, ManifestFiles(entries))
-    for document in documents.documents:
-        builder.add(document, sound=id(document) not in failed)
-    for document in documents.broken:
-        builder.add(document, sound=False)
-    if requests is not None:
-        builder.add_requests(requests)
+    options = options or BuildOptions()
+    unsound = {id(document) for error in problems.errors if (document := documents.of(error)) is not None}
+    unsound |= {id(document) for document in documents.broken}
+    builder = _Builder(clusters, ManifestFiles(options.entries))
+    every = (*documents.documents, *documents.broken)
+    read = partial(_reading, unsound=frozenset(unsound))
+    readings = options.cache.results(every, read, frozenset(unsound))
+    for document, reading in zip(every, readings, strict=True):
+        builder.add(document, reading, sound=id(document) not in unsound)
+    builder.add_requests(options.requests)
     states = builder.states(complete=documents.complete)
     return states, Diagnostics.of((*documents.diagnostics, *problems, *builder.found))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentReading:
+    """What one document says, whatever else the repository contains: its connector, but no initial offsets."""
+
+    secrets: tuple[Diagnostic, ...]
+    problems: tuple[Diagnostic, ...] = ()
+    connector: DesiredConnector | None = None
+
+
+ReadingCache = DocumentCache[DocumentReading | Diagnostic]
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What else the state is built from.
+
+    `entries` are all files of the revision: manifests are searched among them, and are not read. `requests` are those
+    of annotations of Strimzi resources. Documents in the cache are not read again.
+    """
+
+    entries: Iterable[Entry] = ()
+    requests: Requests = field(default_factory=Requests)
+    cache: ReadingCache = field(default_factory=ReadingCache)
+
+
+def _reading(document: Document, *, unsound: Set[int]) -> DocumentReading | Diagnostic:
+    """What the document says, or the bug that reading it has met."""
+    sound = id(document) not in unsound
+    return contained(partial(_read, document, sound=sound), document.location, document.connector)
+
+
+def _read(document: Document, *, sound: bool) -> DocumentReading:
+    secrets = tuple(connector_rules.check_clear_secrets(document))
+    if not sound or document.is_offset_change:
+        return DocumentReading(secrets)
+    problems = tuple(connector_rules.check(document))
+    return DocumentReading(secrets, problems, None if Diagnostics.of(problems).errors else connector_of(document))
 
 
 @dataclass(slots=True)
@@ -89,15 +128,17 @@ class _Builder:
         self._homeless: dict[ConnectorName, list[Document]] = defaultdict(list)
         self._nameless = False
 
-    def add(self, document: Document, *, sound: bool) -> None:
+    def add(self, document: Document, reading: DocumentReading | Diagnostic, *, sound: bool) -> None:
         """Add one document to its cluster; a document that is not sound only blocks the connector that it names."""
-        bug = contained(partial(self._add, document, sound=sound), document.location, document.connector)
-        if bug is not None:
-            self.found.append(bug)
-            self._nameless = True  # the connector may not be blocked
+        work = partial(self._add, document, reading, sound=sound)
+        for bug in (reading, contained(work, document.location, document.connector)):
+            if isinstance(bug, Diagnostic):
+                self.found.append(bug)
+                self._nameless = True  # the connector may not be blocked
 
-    def _add(self, document: Document, *, sound: bool) -> None:
-        self.found.extend(connector_rules.check_clear_secrets(document))
+    def _add(self, document: Document, reading: DocumentReading | Diagnostic, *, sound: bool) -> None:
+        if isinstance(reading, DocumentReading):
+            self.found.extend(reading.secrets)
         if document.is_offset_change:
             self._add_change(document, sound=sound)
             return
@@ -110,8 +151,8 @@ class _Builder:
             self._homeless[name].append(document)
             return
         draft.documents[name].append(document)
-        if sound:
-            self._read(draft, document)
+        if sound and isinstance(reading, DocumentReading):
+            self._add_read(draft, document, reading)
 
     def _add_change(self, document: Document, *, sound: bool) -> None:
         """A broken offset change blocks nothing: no connector depends on its name, and none becomes undeclared."""
@@ -160,15 +201,13 @@ class _Builder:
             return None
         return self._drafts.setdefault(cluster, _StateDraft())
 
-    def _read(self, draft: _StateDraft, document: Document) -> None:
-        problems = [*connector_rules.check(document)]
-        seed = offset_change_fields.seed(document, self._files)
+    def _add_read(self, draft: _StateDraft, document: Document, reading: DocumentReading) -> None:
+        self.found.extend(reading.problems)
+        seed, connector = offset_change_fields.seed(document, self._files), reading.connector
         if isinstance(seed, Diagnostic):
-            problems.append(seed)
-        elif not Diagnostics.of(problems).errors:
-            connector = connector_of(document)
-            draft.connectors[connector.name] = replace(connector, initial_offsets=seed)
-        self.found.extend(problems)
+            self.found.append(seed)
+        elif connector is not None:
+            draft.connectors[connector.name] = connector if seed is None else replace(connector, initial_offsets=seed)
 
     def states(self, *, complete: bool) -> States:
         """Every cluster's state; none is complete if a document does not name its connector."""

@@ -114,9 +114,10 @@ class DocumentCache(Generic[T]):
     ) -> list[T]:
         """The results, of which only new ones are computed. If the options change, all of them are new."""
         known = self._known if options == self._options else {}
-        found = {id(one): known.get(id(one)) or (one, result(one)) for one in documents}
+        every = tuple(documents)
+        found = {id(one): known.get(id(one)) or (one, result(one)) for one in every}
         self._known, self._options = found, options
-        return [one for _, one in found.values()]
+        return [found[id(one)][1] for one in every]
 
 
 @dataclass(frozen=True, slots=True)

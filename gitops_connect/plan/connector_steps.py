@@ -158,7 +158,7 @@ def _further_notes(
     if desired.rolled_back is not None:
         yield f"{rolled_back_words(desired.rolled_back)}; commit another config"
     if any(step.config for step in steps):
-        yield from _version_note(situation, desired)
+        yield from version_note(situation, desired)
     yield from topic_notes(situation, desired, steps)
     yield from waiting_restarts(situation, desired, steps)
     version = situation.observed.version
@@ -175,7 +175,7 @@ def rolled_back_words(found: RolledBack) -> str:
     return f"{what}, because the connector did not work with it: {found.reason}"
 
 
-def _version_note(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
+def version_note(situation: Situation, desired: DesiredConnector) -> Iterator[str]:
     """The version of the plugin, if the config that is sent chooses one, or several are installed."""
     class_name, declared = desired.config.get("connector.class", ""), desired.config.get(_VERSION)
     installed = installed_versions(situation.plugins, class_name)

@@ -13,7 +13,7 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.sensitivity import is_mask
-from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.situation import Situation, once
 
 _NOT_SECRET = frozenset({"connector.class", "tasks.max"})
 
@@ -30,6 +30,7 @@ class KnownSecrets:
         return mask_traces(connector, self.own.get(connector.name, frozenset()) | self.shared)
 
 
+@once
 def known_secrets(situation: Situation) -> KnownSecrets:
     """The secrets in declared and observed configs, and those that were read for `spec.secrets`.
 
@@ -41,6 +42,8 @@ def known_secrets(situation: Situation) -> KnownSecrets:
     for name in declared.keys() | situation.observed.connectors.keys():
         observed, document = situation.observed.connectors.get(name), declared.get(name)
         configs = [one.config for one in (observed, document) if one is not None]
+        if len(configs) > 1 and configs[0] == configs[1]:
+            del configs[1]
         keys = sensitive_keys(situation, name, document, frozenset(chain.from_iterable(configs)))
         mine = frozenset(chain.from_iterable(sensitive_values(config, keys) for config in configs))
         sure |= mine

@@ -10,7 +10,7 @@ from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.canonical import digest, keyed_digest
-from gitops_connect.model.desired import TargetState
+from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Digest
@@ -25,6 +25,7 @@ from gitops_connect.plan.connector_steps import (
     finish_deletion,
     is_half_deleted,
     steady,
+    version_note,
 )
 from gitops_connect.plan.delivery import delivery_warnings, weaker_deliveries
 from gitops_connect.plan.guards import guard, refusals
@@ -255,6 +256,24 @@ def _forgotten(situation: Situation, planned: Iterable[ConnectorPlan]) -> tuple[
 def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     return tuple(
         sorted(situation.observed.connectors.keys() - _declared_or_managed(situation) - situation.desired.held)
+    )
+
+
+def plans_alike(before: Situation, after: Situation, checked: Iterable[DesiredConnector]) -> bool:
+    """Whether a check of configs that are to be sent has found nothing that changes the plan.
+
+    Keys of type PASSWORD change no plan if they are known to be sensitive, and plugins only one with another note.
+    """
+    if (before.invalid, before.undescribed) != (after.invalid, after.undescribed):
+        return False
+    return all(
+        all(
+            before.is_sensitive(one, key)
+            for known in (after.passwords, after.quoted)
+            for key in known.get(one.name, ())
+        )
+        and [*version_note(before, one)] == [*version_note(after, one)]
+        for one in checked
     )
 
 

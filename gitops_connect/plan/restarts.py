@@ -31,7 +31,7 @@ from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.holds import manual_pause, why_paused, why_shown_only
 from gitops_connect.plan.known_secrets import known_secrets
 from gitops_connect.plan.offset_progress import not_moving, time_words
-from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.situation import Situation, once
 
 
 def add_restarts(
@@ -142,6 +142,7 @@ def _step(situation: Situation, one: UnhealthyConnector, outlook: RestartOutlook
 _NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
 
 
+@once
 def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConnector]:
     """Every unhealthy connector on the cluster, unmanaged ones too, by name and in that order.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar, cast
 
 from gitops_connect.connect.validation import Plugin
 from gitops_connect.families.registry import BUILT_IN, Registry
@@ -28,6 +29,8 @@ from gitops_connect.model.sensitivity import is_mask, is_sensitive_key
 from gitops_connect.model.status import Conditions
 from gitops_connect.model.suspensions import Suspensions
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, SkipLimits
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +190,8 @@ class Situation:
     reviews: Reviews = NO_REVIEWS
     plugins: tuple[Plugin, ...] = ()
     untrusted: bool = False
+    computed: dict[object, object] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The results of functions with `once`; `replace` makes a situation without any."""
 
     @property
     def exactly_once(self) -> ExactlyOnceSupport:
@@ -218,3 +223,15 @@ class Situation:
         """
         is_unknown = connector.name in self.undescribed and (self.untrusted or key not in connector.config)
         return is_unknown or self.is_sensitive(connector, key)
+
+
+def once(compute: Callable[[Situation], T]) -> Callable[[Situation], T]:
+    """The function, which computes its result once for a situation."""
+
+    @wraps(compute)
+    def known(situation: Situation) -> T:
+        if compute not in situation.computed:
+            situation.computed[compute] = compute(situation)
+        return cast("T", situation.computed[compute])
+
+    return known

@@ -11,11 +11,16 @@ from support.files.document_files import config, connector, declare, read
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import read_schema, schema_directory
+from gitops_connect.declare import Caches
+from gitops_connect.declare import declare as declare_all
 from gitops_connect.documents.recognition import API_VERSION
 from gitops_connect.model.desired import Mode, OnDelete, SecretSource, TargetState
 from gitops_connect.model.documents import KINDS, DocumentCache
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
+from gitops_connect.source.working_tree import WorkingTree
 
+LOCAL = ClusterName("local")
 REPOSITORY = Path(__file__).parents[2]
 SCHEMAS = sorted(schema_directory().glob("*.schema.json"))
 SPEC = read_schema("connector")["properties"]["spec"]["properties"]
@@ -110,3 +115,14 @@ def test_what_is_known_is_not_computed_again_until_its_document_is_gone_or_the_o
     assert not set(cache.results(others, lambda _: object())) & set(first)
     assert not set(cache.results(documents, lambda _: object())) & set(first)
     assert cache.results(documents, lambda _: object(), 1) != cache.results(documents, lambda _: object(), 2)
+
+
+def test_only_a_changed_document_is_read_again(tmp_path: Path) -> None:
+    caches = Caches()
+    (tmp_path / "a.yaml").write_text(connector("a"))
+    (tmp_path / "b.yaml").write_text(connector("b"))
+    first = declare_all(WorkingTree(tmp_path), [LOCAL], caches).states[LOCAL].by_name
+    (tmp_path / "b.yaml").write_text(connector("c"))
+    second = declare_all(WorkingTree(tmp_path), [LOCAL], caches).states[LOCAL].by_name
+    assert second[ConnectorName("a")] is first[ConnectorName("a")]
+    assert second.keys() == {"a", "c"}

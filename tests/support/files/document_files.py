@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.checks.document_schemas import SchemaCache
-from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.desired_state import BuildOptions, build
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.desired import DesiredConnector, DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
@@ -58,7 +58,7 @@ def declare(
     checkout = files(contents)
     documents = translate(load(checkout, ParseCache()), strimzi, TranslationCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]
-    return build(documents, known, document_schemas.check(documents, SchemaCache()), checkout.entries)
+    return build(documents, known, document_schemas.check(documents, SchemaCache()), BuildOptions(checkout.entries))
 
 
 def declare_one(text: str) -> DesiredConnector:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gitops_connect.checks import document_schemas
-from gitops_connect.documents.desired_state import build
+from gitops_connect.documents.desired_state import BuildOptions, build
 from gitops_connect.documents.load import ParseCache, load
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
@@ -125,6 +125,6 @@ def declare(content: str, version: str = NEW) -> tuple[DesiredState, Diagnostics
     additions = {request.key: "0123456789ab" for one in annotated for request in one.requests}
     documents, requests = with_requests(documents, annotated, additions)
     problems = document_schemas.check(documents)
-    states, diagnostics = build(documents, [LOCAL], problems, checkout.entries, requests)
+    states, diagnostics = build(documents, [LOCAL], problems, BuildOptions(checkout.entries, requests))
     assert "other" in {one.name for one in states[LOCAL].connectors}
     return states[LOCAL], diagnostics
