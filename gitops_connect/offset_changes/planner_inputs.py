@@ -19,7 +19,13 @@ from gitops_connect.families.debezium.slot_positions import slot_name
 from gitops_connect.families.registry import Registry
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState
+from gitops_connect.model.desired import (
+    DesiredConnector,
+    DesiredOffsetChange,
+    DesiredState,
+    ManifestFile,
+    ManifestUri,
+)
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained
 from gitops_connect.model.exactly_once import ExactlyOnceSupport
 from gitops_connect.model.manifests import SavedOffsets
@@ -38,6 +44,7 @@ from gitops_connect.offset_changes.manifest_source import (
 from gitops_connect.offset_changes.planned_changes import LargeOffsetChange, PlannedChanges
 from gitops_connect.offset_changes.staged_files import remove_unused
 from gitops_connect.offset_changes.strimzi_requests import find_replaced
+from gitops_connect.offsets.rules.own_schemas import is_offset_schema
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.offset_change_status import due, history_unknown
 from gitops_connect.plan.situation import OffsetSituation, Situation, Unfinished
@@ -62,7 +69,7 @@ def collect(runtime: Runtime, checkout: Checkout, situation: Situation) -> tuple
     replaced = find_replaced(checkout.history, situation.desired, records)
     situation = replace(situation, offsets=OffsetSituation(records, unfinished, replaced=replaced, is_new=is_new))
     offset_changes, now = list(due(situation)), runtime.clock.monotonic()
-    keys = _CacheKeys(situation)
+    keys = CacheKeys(situation, checkout)
     verdicts = ((one, runtime.verdicts.get(keys.of(one), now)) for one in offset_changes)
     cached = {one.name: (one.connector, verdict) for one, verdict in verdicts if verdict is not None}
     uncached = [one for one in offset_changes if one.name not in cached]
@@ -83,11 +90,15 @@ def _records(ledger: OffsetChangeStore, desired: DesiredState) -> Mapping[Offset
     return {**found, **ledger.of_connectors(desired.cluster, new)}
 
 
-class _CacheKeys:
-    """The keys of verdicts: everything that a verdict depends on, except the current offsets."""
+class CacheKeys:
+    """The keys of verdicts: everything that a verdict depends on, except the current offsets.
 
-    def __init__(self, situation: Situation) -> None:
+    Another commit that changes nothing of it has the same keys.
+    """
+
+    def __init__(self, situation: Situation, checkout: Checkout) -> None:
         self._situation = situation
+        self._schemas = tuple(one for one in checkout.entries if is_offset_schema(one.path))
         self._records = defaultdict[ConnectorName, list[OffsetChangeRecord]](list)
         for one in situation.offsets.records.values():
             self._records[one.connector].append(one)
@@ -99,7 +110,15 @@ class _CacheKeys:
         if name not in self._of_connectors:
             self._of_connectors[name] = self._of_connector(name)
         declared = offset_change.name, offset_change.digest, offset_change.acknowledged, self._of_connectors[name]
-        return self._situation.desired.cluster, self._situation.revision, declared
+        return self._situation.desired.cluster, declared, self._places(offset_change), self._schemas
+
+    def _places(self, offset_change: DesiredOffsetChange) -> Hashable:
+        """What decides which places the diagnostics name: for a list in a document, the lines of the document."""
+        match offset_change.manifest:
+            case ManifestFile() | ManifestUri() as manifest:
+                return manifest
+            case _:
+                return self._situation.revision
 
     def _of_connector(self, name: ConnectorName) -> Digest:
         connector, is_there = self._situation.desired.by_name.get(name), name in self._situation.observed.connectors
@@ -155,7 +174,7 @@ def _with_read(
     in_progress = {one.offset_change.connector for one in unfinished.values() if one.offset_change.is_large}
     changed = ({one.connector for one in large} | in_progress) & declared.keys()
     copies = _count_copies(runtime, situation, changed)
-    keys = _CacheKeys(situation)
+    keys = CacheKeys(situation, checkout)
     for offset_change in large:
         if offset_change.connector not in offsets.unread:
             current = _size_of_current(offsets, offset_change.connector)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import cast
 import pytest
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import STOPPED, MemoryCluster, connector
-from support.planner.situations import current_offsets
+from support.planner.situations import NOW, current_offsets, seen
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.wire import parse_version
 from gitops_connect.declare import Caches, Declared, declare
 from gitops_connect.families import Family, Shape
 from gitops_connect.families.registry import BUILT_IN, Registry
@@ -22,10 +23,11 @@ from gitops_connect.model.clock import Duration
 from gitops_connect.model.diagnostics import INTERNAL_ERROR
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
-from gitops_connect.model.names import ClusterName, Digest
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest
+from gitops_connect.model.observed_state import ObservedState
 from gitops_connect.model.plans import OffsetChangeStatus, Plan
 from gitops_connect.observe import observe
-from gitops_connect.offset_changes.planner_inputs import _CacheKeys
+from gitops_connect.offset_changes.planner_inputs import CacheKeys
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.situation import Situation
 from gitops_connect.propose import propose
@@ -84,7 +86,9 @@ def planned_by(runtime: Runtime, declared: Declared, verdict: CachedVerdict) -> 
     desired = declared.states[LOCAL]
     observed = observe(runtime.clients[LOCAL], ["a"])  # type: ignore[list-item]
     situation = Situation(declared.revision, desired, observed, runtime.clock.now())
-    runtime.verdicts.keep(_CacheKeys(situation).of(desired.offset_changes[0]), verdict, runtime.clock.monotonic())
+    runtime.verdicts.keep(
+        CacheKeys(situation, declared.checkout).of(desired.offset_changes[0]), verdict, runtime.clock.monotonic()
+    )
     return propose(runtime, declared, LOCAL).plan
 
 
@@ -137,3 +141,48 @@ def test_the_current_offsets_are_read_again_after_some_minutes(
     plan = propose(runtime, declared, LOCAL).plan
     assert cluster.offset_looks == ["a"]
     assert {one.name: one.status for one in plan.offset_changes} == {"c": OffsetChangeStatus.UNKNOWN}
+
+
+CHANGED: Mapping[str, tuple[str, str, str]] = {
+    "the manifest": ("a.parquet", "PAR1", "PAR2"),
+    "the path of the manifest": ("a.yaml", "path: a.parquet", "path: b.parquet"),
+    "the line of the change": ("a.yaml", "---\n", "---\n\n"),
+    "what it acknowledges": ("a.yaml", "operation: alter", "operation: alter, acknowledge: [rewind]"),
+    "the kind": ("a.yaml", "operation: alter", "operation: replace"),
+    "the config": ("a.yaml", "file: /data/a", "file: /data/b"),
+    "a schema of the repository": ("offset-schemas/x.schema.json", "{}", '{"a": 1}'),
+}
+
+
+@pytest.fixture
+def repository(declared: Declared, tmp_path: Path) -> Path:
+    (tmp_path / "repo" / "b.parquet").write_text("PAR1")
+    (tmp_path / "repo" / "offset-schemas").mkdir()
+    (tmp_path / "repo" / "offset-schemas" / "x.schema.json").write_text("{}")
+    return tmp_path / "repo"
+
+
+def key_of(repository: Path, *there: str) -> Hashable:
+    found = declare(WorkingTree(repository), [LOCAL], Caches())
+    observed = ObservedState(LOCAL, parse_version("4.3.1"), {ConnectorName(one): seen(one) for one in there})
+    situation = Situation(found.revision, found.states[LOCAL], observed, NOW)
+    return CacheKeys(situation, found.checkout).of(found.states[LOCAL].offset_changes[0])
+
+
+def test_another_commit_that_does_not_concern_the_change_needs_no_other_check(repository: Path) -> None:
+    before = key_of(repository, "a")
+    (repository / "z.yaml").write_text(DOCUMENTS.replace("name: a}", "name: z}").split("---")[0])
+    assert key_of(repository, "a") == before
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_a_change_of_what_the_verdict_depends_on_needs_another_check(repository: Path, what: str) -> None:
+    (file, old, new), before = CHANGED[what], key_of(repository, "a")
+    text = (repository / file).read_text()
+    assert old in text
+    (repository / file).write_text(text.replace(old, new))
+    assert key_of(repository, "a") != before
+
+
+def test_whether_the_connector_exists_decides(repository: Path) -> None:
+    assert key_of(repository, "a") != key_of(repository)
