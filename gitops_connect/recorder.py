@@ -91,7 +91,7 @@ class LedgerRecords:
         these = set(connectors)
         steps = (step for step in self._plan.steps if step.action is Action.ADOPT and step.connector in these)
         entries = [self._entry(StepOutcome(step, Result.APPLIED)) for step in steps]
-        with suppress(GitopsConnectError):  # as in `_record_step`
+        with suppress(GitopsConnectError):  # as in `after`
             numbers = self._ledger.status.record_steps(self._cluster, entries)
             self._adoptions = {one.connector: number for one, number in zip(entries, numbers, strict=True)}
 
@@ -99,9 +99,6 @@ class LedgerRecords:
         record = remember(self._situation, connector, Origin.ADOPTED, self._clock.now())
         is_in_sync = self._left[connector.name] == 1 and connector.name not in self._partial
         return record if is_in_sync else replace(record, desired=None, applied={})
-
-    def intend(self, offset_change: OffsetChange) -> None:
-        self._offset_changes.intend(self._cluster, offset_change, self._clock.now())
 
     def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
         self._offset_changes.begin(self._cluster, offset_change, before, self._clock.now())
@@ -121,11 +118,14 @@ class LedgerRecords:
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._offset_changes.note(self._cluster, offset_change.name, message)
 
-    def creating(self, connector: ConnectorName) -> None:
-        if connector not in self._situation.ownership:
-            on_delete, now = self._desired[connector].on_delete, self._clock.now()
-            record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
-            self._ledger.record(record)
+    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
+        on_delete, now = self._desired[connector].on_delete, self._clock.now()
+        with self._ledger.together():
+            if offset_change is not None:
+                self._offset_changes.intend(self._cluster, offset_change, now)
+            if connector not in self._situation.ownership:
+                record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
+                self._ledger.record(record)
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
@@ -148,6 +148,10 @@ class LedgerRecords:
 
     def before(self) -> None:
         """Record changes without a step: documents that match their connector, and deleted connectors."""
+        with self._ledger.together():
+            self._record_without_steps()
+
+    def _record_without_steps(self) -> None:
         self._record_offset_changes()
         attempted = self._ledger.revisions(self._cluster).attempted
         if attempted is None or attempted.revision != self._revision:
@@ -205,15 +209,40 @@ class LedgerRecords:
         self._offset_changes.release(self._cluster, clear_name(connector))
 
     def after(self, outcome: StepOutcome) -> StepOutcome:
-        """Record the step and its effect. Returns the outcome with the id of the step."""
-        recorded = self._record_step(outcome)
-        if outcome.result.is_in_place or outcome.took_effect:
-            self._record_effect(outcome)
+        """Record the step and its effect in one transaction. Returns the outcome with the id of the step.
+
+        If that fails, both are recorded separately. The step is also recorded without the lease, and the next step,
+        which may resume the connector, must not depend on the journal: the log has the step, too. If the answer to a
+        commit was lost, the journal may contain the step twice.
+        """
+        self._count(outcome)
+        try:
+            with self._ledger.together():
+                self._record_outcome(outcome)
+                return self._record_step(outcome)
+        except GitopsConnectError:
+            recorded = outcome
+            with suppress(GitopsConnectError):
+                recorded = self._record_step(outcome)
+            with self._ledger.together():
+                self._record_outcome(outcome)
+            return recorded
+
+    def _count(self, outcome: StepOutcome) -> None:
+        """Note how far the steps of the connector are."""
+        step, offset_change = outcome.step, outcome.step.offset_change
+        if _is_in_effect(outcome):
+            self._left[step.connector] -= 1
+            if step.action is Action.RESET and offset_change and offset_change.kind is OffsetChangeKind.CLEAR:
+                self._clearing.add(step.connector)
+
+    def _record_outcome(self, outcome: StepOutcome) -> None:
+        if _is_in_effect(outcome):
+            self._record_effect(outcome.step)
         if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
             self._ledger.forget(self._cluster, outcome.step.connector)
-        return recorded
 
-    def _record_effect(self, outcome: StepOutcome) -> None:
+    def _record_effect(self, step: Step) -> None:
         """Record the connector when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
@@ -221,11 +250,8 @@ class LedgerRecords:
         those without a review unless they undo drift or roll back, the stop of one whose config has errors, and those
         of one that is not started because of its offset changes.
         """
-        name, action, offset_change = outcome.step.connector, outcome.step.action, outcome.step.offset_change
-        self._record_facts(outcome.step)
-        self._left[name] -= 1
-        if action is Action.RESET and offset_change is not None and offset_change.kind is OffsetChangeKind.CLEAR:
-            self._clearing.add(name)
+        name, action = step.connector, step.action
+        self._record_facts(step)
         if action is Action.DELETE:
             if name in self._clearing:
                 self._record_cleared(name)
@@ -263,10 +289,7 @@ class LedgerRecords:
     def _record_step(self, outcome: StepOutcome) -> StepOutcome:
         if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
             return replace(outcome, id=self._adoptions[outcome.step.connector])
-        # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
-        with suppress(GitopsConnectError):
-            return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
-        return outcome
+        return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
 
     def _entry(self, outcome: StepOutcome) -> JournalEntry:
         step = outcome.step
@@ -322,6 +345,10 @@ class LedgerRecords:
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
         if changed := [one for one in records if one is not recorded.get(one.connector)]:
             self._ledger.record(*changed)
+
+
+def _is_in_effect(outcome: StepOutcome) -> bool:
+    return outcome.result.is_in_place or outcome.took_effect
 
 
 def _state_before(situation: Situation, connector: ConnectorName) -> TargetState:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event, update
 from support.cluster.manual_clock import ManualClock
 from support.files.tables import cases
+from support.ledger.ledger_places import transactions
 from support.planner.situations import (
     CLUSTER,
     NOW,
@@ -23,15 +26,17 @@ from support.planner.situations import (
     wanted,
 )
 
+from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.config_histories import QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
-from gitops_connect.model.plans import Action
-from gitops_connect.model.restart_records import RequestKind, RestartRecord
+from gitops_connect.model.plans import Action, Plan
+from gitops_connect.model.restart_records import RequestKind, RestartRecord, RestartRequest
 from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
@@ -304,6 +309,98 @@ def test_a_deleted_connector_is_forgotten_after_the_reset_of_its_topics(
         assert [step.action.value for step in plan(gone).steps] == ["reset-topics"] * is_managed
         carry_out(ledger, gone)
         assert owned(ledger) == {}
+
+
+@contextmanager
+def breaking(table: str, error: BaseException) -> Iterator[None]:
+    """Each insertion into the table raises the error meanwhile."""
+
+    def fail(*arguments: Any) -> None:
+        if str(arguments[2]).startswith(f"INSERT INTO {table} "):
+            raise error
+
+    event.listen(Engine, "before_cursor_execute", fail)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "before_cursor_execute", fail)
+
+
+class TestOutcomes:
+    """The step and its effect are one transaction."""
+
+    def records(self, ledger: Ledger) -> tuple[LedgerRecords, Plan]:
+        about = situation([wanted("orders")])
+        return LedgerRecords(ledger, about, plan(about), ManualClock()), plan(about)
+
+    def journal(self, ledger: Ledger) -> list[Action]:
+        return [one.action for one in ledger.status.steps(CLUSTER)]
+
+    def test_what_an_outcome_means_is_one_transaction(self, ledger: WatchedLedger) -> None:
+        """Of a restart on request, of a config, of the end of a stop, and of a deletion with offsets and topics."""
+        names = [ConnectorName(one) for one in ("gone", "orders", "other")]
+        ledger.record(*(Ownership(CLUSTER, one, Origin.CREATED, REVISION, NOW) for one in names))
+        counted = {one: RestartRecord(3, NOW) for one in names}
+        ledger.restarts.record(CLUSTER, counted)
+        ledger.stopped.record(CLUSTER, dict.fromkeys(names, TargetState.RUNNING))
+        desired = [
+            wanted("gone", "absent", on_delete=OnDelete.RESET),
+            wanted("orders", config={"a": "b"}),
+            wanted("other", restarts=(RestartRequest(RequestKind.CONNECTOR, "1"),)),
+        ]
+        observed = [seen("gone"), seen("orders", "STOPPED"), seen("other")]
+        about = situation(desired, observed, restarts=counted)
+        about = replace(about, ownership=ledger.ownership(CLUSTER), stopped=ledger.stopped.of(CLUSTER))
+        planned = plan(about)
+        records = LedgerRecords(ledger, about, planned, ManualClock())
+        clear = next(one.offset_change for one in planned.steps if one.action is Action.RESET)
+        assert clear is not None
+        ledger.offset_changes.begin(CLUSTER, clear, current_offsets(a=1), NOW)
+        with transactions() as before:
+            records.before()
+        assert len(before) <= 1
+        for step in planned.steps:
+            with transactions() as found:
+                recorded = records.after(StepOutcome(step, Result.APPLIED))
+            assert len(found) == 1, step
+            assert recorded.id is not None
+        actions = {step.action.value for step in planned.steps}
+        assert actions == {"stop", "reset", "delete", "configure", "resume", "restart"}
+        assert ("orders" in ledger.restarts.of(CLUSTER), ledger.stopped.of(CLUSTER)) == (False, {})
+        assert owned(ledger).keys() == {"orders", "other"}
+
+    def test_a_seeded_connector_is_recorded_in_one_transaction_before_it_is_created(
+        self, ledger: WatchedLedger
+    ) -> None:
+        records, _ = self.records(ledger)
+        seed = change(seed_name(ORDERS), "orders", "seed")
+        offset_change = OffsetChange(seed.name, ORDERS, OffsetChangeKind.SEED, seed.digest, REVISION)
+        with transactions() as found:
+            records.creating(ORDERS, offset_change)
+        assert len(found) == 1
+        assert (owned(ledger), len(ledger.offset_changes.records(CLUSTER))) == ({"orders": Origin.CREATED}, 1)
+
+    def test_a_process_that_is_killed_has_recorded_all_of_an_outcome_or_nothing(self, ledger: WatchedLedger) -> None:
+        records, planned = self.records(ledger)
+        for table in ("ownership", "steps"):
+            with breaking(table, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
+                records.after(StepOutcome(planned.steps[0], Result.APPLIED))
+            assert (owned(ledger), self.journal(ledger)) == ({}, [])
+
+    def test_a_step_that_the_journal_does_not_take_has_its_effect_recorded(self, ledger: WatchedLedger) -> None:
+        records, planned = self.records(ledger)
+        with breaking("steps", LedgerUnusable("the disk is full")):
+            recorded = records.after(StepOutcome(planned.steps[0], Result.APPLIED))
+        assert (recorded.id, owned(ledger), self.journal(ledger)) == (None, {"orders": Origin.CREATED}, [])
+
+    def test_a_process_without_its_lease_records_only_what_it_did(self, ledger: WatchedLedger) -> None:
+        with suppress(LedgerBusy), ledger.lease(CLUSTER, ManualClock()) as lease:
+            records, planned = self.records(ledger.under(lease))
+            with ledger._database.write() as connection:
+                connection.execute(update(LEASES).values(number=lease.number + 1))
+            with pytest.raises(LedgerBusy, match="was lost"):
+                records.after(StepOutcome(planned.steps[0], Result.APPLIED))
+        assert (owned(ledger), self.journal(ledger)) == ({}, [Action.CREATE])
 
 
 class TestOperations:

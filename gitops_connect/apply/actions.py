@@ -81,9 +81,7 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
 
 def _create(step: Step, context: StepContext) -> Future[str] | None:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
-    if step.offset_change is not None:
-        context.options.journal.intend(step.offset_change)
-    context.options.journal.creating(step.connector)
+    context.options.journal.creating(step.connector, step.offset_change)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     if step.offset_change is not None or not context.tells_offsets:
         return None

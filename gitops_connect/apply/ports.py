@@ -116,9 +116,6 @@ class Journal(Protocol):
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """Record that these connectors, which exist on the cluster, are managed from now on: all of them, or none."""
 
-    def intend(self, offset_change: OffsetChange) -> None:
-        """Record that a connector is about to be created that must not run before this offset change."""
-
     def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
         """Record that the offset change is about to be sent, with the current offsets.
 
@@ -138,8 +135,11 @@ class Journal(Protocol):
     def note(self, offset_change: OffsetChange, message: str) -> None:
         """Record that the offset change was begun and that its outcome is unknown."""
 
-    def creating(self, connector: ConnectorName) -> None:
-        """Record that the connector is about to be created: it is managed even if the answer is lost."""
+    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
+        """Record that the connector is about to be created: it is managed even if the answer is lost.
+
+        It must not run before the offset change, if there is one.
+        """
 
     def configuring(self, connector: ConnectorName) -> None:
         """Record that the connector is about to get another config: its trial begins even if this process is killed."""

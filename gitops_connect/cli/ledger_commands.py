@@ -23,7 +23,7 @@ from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
 from gitops_connect.model.revisions import short
 from gitops_connect.offset_changes import recorded_changes
-from gitops_connect.offset_changes.recorded_changes import large_value
+from gitops_connect.offset_changes.recorded_changes import MOST_CHANGES, large_value
 from gitops_connect.report.printable import output
 from gitops_connect.report.table import outline, table
 from gitops_connect.report.words import plural
@@ -48,17 +48,16 @@ def show(
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """List the recorded offset changes, newest first."""
+    """List the recorded offset changes, newest first: the last 100 as a table, all as JSON or YAML."""
     with cluster_commands.opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, cluster)
-        known = [(one, record) for one in clusters for record in runtime.ledger.offset_changes.records(one).values()]
+        clusters, changes = chosen_in(runtime.settings, cluster), runtime.ledger.offset_changes
         if name is not None:
-            return _show_one(runtime, [(one, record) for one, record in known if record.name == name], name, output)
-    # The sort is stable: the last sort decides, the first one decides among equal values.
-    known.sort(key=lambda one: (one[0], one[1].name))
-    known.sort(key=lambda one: one[1].since, reverse=True)
-    rows = [_row(one, record) for one, record in known]
-    emit(listing(HEADERS, rows, [_value(one, record) for one, record in known], output))
+            return _show_one(runtime, recorded_changes.find(changes, clusters, name), name, output)
+        most = MOST_CHANGES if output is TableOutput.TABLE else None
+        known = recorded_changes.latest(changes, clusters, most=most)
+        rows = [_row(one, record) for one, record in known]
+        emit(listing(HEADERS, rows, [_value(one, record) for one, record in known], output))
+        recorded_changes.tell_of_older(changes, clusters, None, len(known), echo_note)
     return ExitCode.DONE
 
 
@@ -171,10 +170,11 @@ def resolve(
         # A change that was not applied needs no digest, and therefore no repository.
         declared = cluster_commands.declared_in(runtime.settings, None) if applied else None
         states, revision = (declared.states, declared.revision) if declared else ({}, Revision(""))
+        searched = [OffsetChangeName(one) for one in names or ()]
         candidates = [
             one
             for name in clusters
-            for one in recorded_changes.find_candidates(runtime, name, states.get(name), revision)
+            for one in recorded_changes.find_candidates(runtime, name, states.get(name), revision, searched)
         ]
         if names:
             chosen = recorded_changes.named(candidates, names, _place(clusters, declared))

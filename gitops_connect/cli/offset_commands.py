@@ -373,11 +373,14 @@ def _problems(checked: CheckedManifest) -> str:
 def history(
     context: typer.Context, connector: Connector, cluster: Cluster = None, output: ListOutput = TableOutput.TABLE
 ) -> int:
-    """Show the offset changes of a connector, newest first."""
+    """Show the offset changes of a connector, newest first: the last 100 as a table, all as JSON or YAML."""
     with opened(context) as runtime:
-        entries = recorded_changes.entries(runtime, chosen_in(runtime.settings, cluster), connector)
-    rows = [entry.row() for entry in entries]
-    emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
+        clusters, name = chosen_in(runtime.settings, cluster), ConnectorName(connector)
+        most = recorded_changes.MOST_CHANGES if output is TableOutput.TABLE else None
+        entries = recorded_changes.entries(runtime, clusters, name, most)
+        rows = [entry.row() for entry in entries]
+        emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
+        recorded_changes.tell_of_older(runtime.ledger.offset_changes, clusters, name, len(entries), echo_note)
     return ExitCode.DONE
 
 

@@ -155,7 +155,8 @@ def _why_cluster_is_suspended(settings: Settings, ledger: Ledger, cluster: Clust
 
 
 def _in_progress(ledger: Ledger, cluster: ClusterName) -> list[OffsetChangeRecord]:
-    return [one for one in ledger.offset_changes.records(cluster).values() if one.state is OffsetChangeState.OPEN]
+    found = ledger.offset_changes.latest(cluster, None, [OffsetChangeState.OPEN], limit=None)
+    return sorted(found, key=lambda one: one.name)
 
 
 def _tell_of_changes(begun: Sequence[OffsetChangeRecord]) -> None:

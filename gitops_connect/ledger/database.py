@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +59,19 @@ Write = Callable[[], AbstractContextManager[Connection]]
 """Begins a transaction that writes."""
 
 
+@dataclass(eq=False)
+class _SharedTransaction:
+    """The transaction of a block `Database.together`. It begins with the first write of the block."""
+
+    database: Database
+    end: ExitStack
+    connection: Connection | None = None
+
+
+_SHARED: ContextVar[_SharedTransaction | None] = ContextVar("shared transaction", default=None)
+"""That of this thread."""
+
+
 class Database:
     """A database by its URL. `timeout` is how long (seconds) SQLite waits for the lock of another process."""
 
@@ -87,10 +102,17 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable."""
-        self._require_directory()
-        with self._translated(), self._readers.begin() as connection:
-            yield connection
+        """A transaction that sees one state and changes nothing. Raises LedgerBusy or LedgerUnusable.
+
+        In a block `together`, it also sees what the block has written.
+        """
+        shared = self._shared()
+        if shared is None or shared.connection is None:
+            with self._reading() as connection:
+                yield connection
+        else:
+            with self._translated():
+                yield shared.connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -99,6 +121,41 @@ class Database:
         On SQLite it holds the single write lock from the beginning, so that what it reads is still true when it writes.
         Raises LedgerBusy or LedgerUnusable.
         """
+        if (shared := self._shared()) is None:
+            with self._writing() as connection:
+                yield connection
+            return
+        if shared.connection is None:
+            shared.connection = shared.end.enter_context(self._writing())
+        with self._translated():
+            yield shared.connection
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All writes of this thread in the block are one transaction: durable when it ends, rolled back if it raises.
+
+        The block must not catch an error of a write, and not contain another such block. Without a write, there is no
+        transaction.
+        """
+        with ExitStack() as end:
+            token = _SHARED.set(_SharedTransaction(self, end))
+            try:
+                yield
+            finally:
+                _SHARED.reset(token)
+
+    def _shared(self) -> _SharedTransaction | None:
+        shared = _SHARED.get()
+        return shared if shared is not None and shared.database is self else None
+
+    @contextmanager
+    def _reading(self) -> Iterator[Connection]:
+        self._require_directory()
+        with self._translated(), self._readers.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
         self._require_directory()
         with self._translated(), self._writers.begin() as connection:
             yield connection

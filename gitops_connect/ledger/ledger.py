@@ -1,4 +1,4 @@
-"""The interface of the ledger: open, read and write; every call is one transaction."""
+"""The interface of the ledger: open, read and write; every call is one transaction, or a part of `Ledger.together`."""
 
 from __future__ import annotations
 
@@ -121,6 +121,10 @@ class Ledger:
     def under(self, lease: Lease) -> Ledger:
         """This ledger under a lease: a write raises LedgerBusy, and changes nothing, once the lease is lost."""
         return Ledger(self._database, self.key, lease)
+
+    def together(self) -> AbstractContextManager[None]:
+        """Make all writes of this thread in the block one transaction; see `Database.together`."""
+        return self._database.together()
 
     def ownership(self, cluster: ClusterName) -> Mapping[ConnectorName, Ownership]:
         with self._database.read() as connection:

@@ -117,18 +117,27 @@ class OffsetChangeStore:
         connector: ConnectorName | None = None,
         states: Collection[OffsetChangeState] = (),
         *,
-        limit: int,
+        after: datetime | None = None,
+        limit: int | None,
     ) -> list[OffsetChangeRecord]:
-        """The changes that entered their state last, the last one first; with `states`, only those in one of them."""
-        query = select(*_COLUMNS).where(*_chosen(cluster, connector, states)).order_by(_OF.since.desc()).limit(limit)
+        """The changes that entered their state last, the last one first, and at most `limit`.
+
+        With `states`, only those in one of them; with `after`, only those that entered their state later.
+        """
+        query = select(*_COLUMNS).where(*_chosen(cluster, connector, states, after))
         with self._database.read() as connection:
-            return [OffsetChangeRecord(*row) for row in connection.execute(query)]
+            found = connection.execute(query.order_by(_OF.since.desc(), _OF.name).limit(limit))
+            return [OffsetChangeRecord(*row) for row in found]
 
     def count(
-        self, cluster: ClusterName, connector: ConnectorName | None, states: Collection[OffsetChangeState]
+        self,
+        cluster: ClusterName,
+        connector: ConnectorName | None = None,
+        states: Collection[OffsetChangeState] = (),
+        after: datetime | None = None,
     ) -> int:
-        """How many there are of those that `latest` returns."""
-        query = select(func.count()).select_from(OPERATIONS).where(*_chosen(cluster, connector, states))
+        """How many there are of those that `latest` returns without a limit."""
+        query = select(func.count()).select_from(OPERATIONS).where(*_chosen(cluster, connector, states, after))
         with self._database.read() as connection:
             return int(connection.scalar(query) or 0)
 
@@ -489,13 +498,18 @@ def _with_values(
 
 
 def _chosen(
-    cluster: ClusterName, connector: ConnectorName | None, states: Collection[OffsetChangeState]
+    cluster: ClusterName,
+    connector: ConnectorName | None,
+    states: Collection[OffsetChangeState],
+    after: datetime | None,
 ) -> Iterator[ColumnElement[bool]]:
     yield _OF.cluster == cluster
     if connector is not None:
         yield _OF.connector == connector
     if states:
         yield _OF.state.in_(states)
+    if after is not None:
+        yield _OF.since > after
 
 
 def _entered(offset_change: OffsetChange, state: OffsetChangeState, at: datetime) -> dict[str, Any]:

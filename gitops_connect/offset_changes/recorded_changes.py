@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.names import ClusterName, Digest, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.revisions import short
 from gitops_connect.model.strimzi import split_name
@@ -19,8 +19,13 @@ from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.offset_changes.subject import Note
 from gitops_connect.plan.offset_review import effect_of, find_difference
 from gitops_connect.report.printable import one_line
+from gitops_connect.report.words import plural
 from gitops_connect.runtime import Runtime
 
+MOST_CHANGES = 100
+"""So many changes are shown as a table; `-o json` shows all."""
+SUGGESTED = 1000
+"""So many of the last changes are searched for a similar name."""
 HEADERS = ("CLUSTER", "NAME", "KIND", "STATE", "SINCE", "COMMIT", "OFFSETS", "MESSAGE")
 
 
@@ -81,26 +86,63 @@ def large_value(record: OffsetChangeRecord) -> dict[str, int]:
     return {} if record.entries is None else {"entries": record.entries, "sent": record.sent or 0}
 
 
-def entries(runtime: Runtime, clusters: Sequence[ClusterName], connector: str) -> list[HistoryEntry]:
-    """All changes of the connector, newest first. Raises NotFound if the ledger does not know the connector."""
-    known: set[str] = set()
-    found = []
-    for cluster in clusters:
-        records = runtime.ledger.offset_changes.records(cluster).values()
-        known |= {one.connector for one in records} | set(runtime.ledger.ownership(cluster))
-        for record in (one for one in records if one.connector == connector):
-            difference = recorded_difference(runtime.ledger.offset_changes, cluster, record)
-            counts = None
-            if difference is not None:
-                counts = {one: count for one in Direction if (count := difference.counts.get(one))}
-            found.append(HistoryEntry(cluster, record, counts))
-    if connector not in known:
-        raise NotFound(
-            f"the ledger has no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
-        )
-    found.sort(key=lambda one: (one.cluster, one.record.name))
-    found.sort(key=lambda one: one.record.since, reverse=True)
-    return found
+def latest(
+    changes: OffsetChangeStore,
+    clusters: Iterable[ClusterName],
+    connector: ConnectorName | None = None,
+    most: int | None = None,
+) -> list[tuple[ClusterName, OffsetChangeRecord]]:
+    """The last changes, newest first."""
+    found = [(one, record) for one in clusters for record in changes.latest(one, connector, limit=most)]
+    # The sort is stable: the last sort decides, the first one decides among equal values.
+    found.sort(key=lambda one: (one[0], one[1].name))
+    found.sort(key=lambda one: one[1].since, reverse=True)
+    return found[:most]
+
+
+def find(
+    changes: OffsetChangeStore, clusters: Iterable[ClusterName], name: str
+) -> list[tuple[ClusterName, OffsetChangeRecord]]:
+    """The changes of that name, which may exist on several clusters."""
+    known = ((one, changes.find(one, OffsetChangeName(name))) for one in clusters)
+    return [(one, record) for one, record in known if record is not None]
+
+
+def tell_of_older(
+    changes: OffsetChangeStore,
+    clusters: Iterable[ClusterName],
+    connector: ConnectorName | None,
+    shown: int,
+    note: Note,
+) -> None:
+    """Say how many changes are not shown."""
+    if older := sum(changes.count(one, connector) for one in clusters) - shown:
+        note(f"{plural(older, 'older offset change')} not shown; use -o json to list all")
+
+
+def entries(
+    runtime: Runtime, clusters: Sequence[ClusterName], connector: ConnectorName, most: int | None
+) -> list[HistoryEntry]:
+    """The last changes of the connector, newest first. Raises NotFound if the ledger does not know the connector."""
+    changes = runtime.ledger.offset_changes
+    found = latest(changes, clusters, connector, most)
+    if not found:
+        known = {str(name) for cluster in clusters for name in runtime.ledger.ownership(cluster)}
+        if connector not in known:
+            known |= {record.connector for _, record in latest(changes, clusters, most=SUGGESTED)}
+            raise NotFound(
+                f"the ledger has no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
+            )
+    return [HistoryEntry(cluster, record, _counts(changes, cluster, record)) for cluster, record in found]
+
+
+def _counts(
+    changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
+) -> Mapping[Direction, int] | None:
+    difference = recorded_difference(changes, cluster, record)
+    if difference is None:
+        return None
+    return {one: count for one in Direction if (count := difference.counts.get(one))}
 
 
 def recorded_difference(
@@ -156,13 +198,20 @@ class Candidate:
 
 
 def find_candidates(
-    runtime: Runtime, cluster: ClusterName, declared: DesiredState | None, revision: Revision
+    runtime: Runtime,
+    cluster: ClusterName,
+    declared: DesiredState | None,
+    revision: Revision,
+    names: Iterable[OffsetChangeName] = (),
 ) -> list[Candidate]:
-    """Every change on that cluster in the ledger or the repository. `declared` is None: only those in the ledger."""
-    records = runtime.ledger.offset_changes.records(cluster)
+    """Every change on that cluster in the repository, and those in the ledger that are not applied or in `names`.
+
+    `declared` is None: only those in the ledger.
+    """
     seeds = (one.initial_offsets for one in declared.connectors) if declared is not None else ()
     changes = (*(declared.offset_changes if declared is not None else ()), *seeds)
     documents = {one.name: one for one in changes if one is not None}
+    records = runtime.ledger.offset_changes.of_plan(cluster, [*documents, *names])
     now, unknown = runtime.clock.now(), OffsetChangeState.UNKNOWN
     assumed = {
         name: OffsetChangeRecord(name, one.connector, one.kind, unknown, one.digest, revision, now)
@@ -232,7 +281,7 @@ def resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate],
     """
     with runtime.ledger.lease(cluster, runtime.clock) as lease:
         offset_changes = runtime.ledger.under(lease).offset_changes
-        there = offset_changes.records(cluster)
+        there = offset_changes.of_plan(cluster, [one.record.name for one in chosen])
         for one in chosen:
             if there.get(one.record.name) != (one.record if one.known else None):
                 raise StalePlan(f"offset change {one.record.name} changed after it was shown; run the command again")

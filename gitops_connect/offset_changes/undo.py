@@ -7,6 +7,7 @@ them. Otherwise they are compared in this process.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -45,6 +46,7 @@ from gitops_connect.offset_changes.manifest_checks import (
     opened,
 )
 from gitops_connect.offset_changes.offset_files import number_of
+from gitops_connect.offset_changes.recorded_changes import SUGGESTED, find, latest
 from gitops_connect.offset_changes.staged_files import offsets_file
 from gitops_connect.offset_changes.subject import DeclaredConnectors, ManifestSubject, Note, SubjectSource
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
@@ -58,6 +60,8 @@ from gitops_connect.safe_files import refuse_old, write_new
 from gitops_connect.spark.session import Say
 
 _LONGEST_NAME = 253
+_MOST_LATER = 20
+"""So many later changes are named."""
 _PLAIN = 1024 * 1024
 """Bytes up to which a manifest is written without compression, so that Git can show a diff of its lines."""
 _PLACE = Location("the document")
@@ -98,21 +102,28 @@ class Undo:
             subject = SubjectSource(clients, [cluster], declared, spark.directory, self.note).read(record.connector)
             self._tell(cluster, record, subject)
             written = declared.states[cluster].offset_changes if cluster in declared.states else ()
-            known = self.runtime.ledger.offset_changes.records(cluster).keys() | {one.name for one in written}
-            return _UndoDraft(self, cluster, record, subject, spark).write(_new_name(change, known), target)
+            name = self._new_name(cluster, change, {one.name for one in written})
+            return _UndoDraft(self, cluster, record, subject, spark).write(name, target)
 
     def _tell(self, cluster: ClusterName, record: OffsetChangeRecord, subject: ManifestSubject) -> None:
         if subject.current is None and not subject.absent:
             raise UndoImpossible(f"cannot determine which effects the document must acknowledge: {subject.unread}")
         if subject.absent:
             self.note(f"{subject.unread}; the plan that creates the connector lists what the document must acknowledge")
-        same = [
-            one
-            for one in self.runtime.ledger.offset_changes.records(cluster).values()
-            if one.connector == record.connector
-        ]
-        if later := [one.name for one in same if one.state is OffsetChangeState.SETTLED and one.since > record.since]:
-            self.note(f"these later offset changes are undone, too: {', '.join(later)}")
+        changes, those = self.runtime.ledger.offset_changes, (cluster, record.connector, [OffsetChangeState.SETTLED])
+        if later := changes.latest(*those, after=record.since, limit=_MOST_LATER):
+            left = changes.count(*those, after=record.since) - len(later)
+            more = f", and {left:,} more: run `gitops-connect offsets history {shlex.quote(record.connector)}`"
+            names = ", ".join(sorted(one.name for one in later))
+            self.note(f"these later offset changes are undone, too: {names}{more if left else ''}")
+
+    def _new_name(self, cluster: ClusterName, change: str, taken: Set[OffsetChangeName]) -> OffsetChangeName:
+        """`undo-CHANGE`, with a number if the name is taken. Characters that a name must not contain become hyphens."""
+        stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
+        endings: Iterator[str] = chain([""], (f"-{number}" for number in count(2)))
+        names = (OffsetChangeName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
+        find = self.runtime.ledger.offset_changes.find
+        return next(name for name in names if name not in taken and find(cluster, name) is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +241,14 @@ def _find_change(
     runtime: Runtime, clusters: Sequence[ClusterName], name: str
 ) -> tuple[ClusterName, OffsetChangeRecord]:
     """The change of that name. Raises UndoImpossible if there is none, UsageError if it is on several clusters."""
-    known = [(one, record) for one in clusters for record in runtime.ledger.offset_changes.records(one).values()]
-    found = [(one, record) for one, record in known if record.name == name]
+    changes = runtime.ledger.offset_changes
+    found = find(changes, clusters, name)
     if len(found) > 1:
         raise UsageError(
             f"offset change {name} exists on {' and '.join(one for one, _ in found)}; choose one with --cluster"
         )
     if not found:
-        meant = did_you_mean(name, {record.name for _, record in known})
+        meant = did_you_mean(name, {record.name for _, record in latest(changes, clusters, most=SUGGESTED)})
         hint = "" if meant else "; run `gitops-connect ledger show` to list all"
         raise UndoImpossible(f"the ledger has no offset change {name!r}{meant}{hint}")
     return found[0]
@@ -255,11 +266,3 @@ def _require_effect(record: OffsetChangeRecord) -> None:
             f"the offsets before {record.name} are not in the ledger: it was not applied with this ledger, or it was"
             " applied longer ago than [state] keep_offsets"
         )
-
-
-def _new_name(change: str, taken: Set[OffsetChangeName]) -> OffsetChangeName:
-    """`undo-CHANGE`, with a number if the name is taken. Characters that a name must not contain become hyphens."""
-    stem = "undo-" + re.sub(r"[^A-Za-z0-9._-]", "-", change)
-    endings: Iterator[str] = chain([""], (f"-{number}" for number in count(2)))
-    names = (OffsetChangeName(stem[: _LONGEST_NAME - len(ending)] + ending) for ending in endings)
-    return next(name for name in names if name not in taken)

@@ -18,7 +18,7 @@ Tell = Callable[[str], None]
 
 _LISTS = frozenset({"names", "absent", "await_herder", "connectors", "plugins"})
 LOOKS = _LISTS | {"info", "validate", "sensitive_keys", "conceal", "cluster", "close"}
-LEDGER_LOOKS = frozenset({"ownership", "revisions", "lease", "key", "export", "close"})
+LEDGER_LOOKS = frozenset({"ownership", "revisions", "lease", "key", "export", "close", "together"})
 OPERATION_LOOKS = frozenset({"records", "saved", "declared", "snapshot"})
 """Methods that change nothing. All others are reported, also those that read offsets: much depends on these."""
 

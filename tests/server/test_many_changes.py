@@ -2,96 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from datetime import datetime, timedelta
-from typing import Any
-
 import pytest
-from sqlalchemy import Engine, event, insert
 from starlette.testclient import TestClient
-from support.planner.situations import CLUSTER, REVISION
+from support.ledger.many_changes import CONNECTORS, OLD, fill, watched
+from support.planner.situations import CLUSTER
 from support.server.made_up import PROD, World
 
-from gitops_connect.ledger import offset_change_store
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import OPERATIONS
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.server.served import MOST
 
 pytestmark = pytest.mark.slow
 
-OLD = 20_000
-CONNECTORS = 4
-
 
 @pytest.fixture
-def database(made: World) -> Iterator[Database]:
+def database(made: World) -> Database:
     """That of the ledger, with many old changes."""
     now = made.clock.now()
     found = Database(f"sqlite:///{made.ledger.place}", made.served.settings.directory)
-    with closing(found), found.write() as connection:
-        connection.execute(insert(OPERATIONS), [_old(number, now) for number in range(OLD)])
+    fill(found, CLUSTER, now)
+    with found.write() as connection:
         connection.exec_driver_sql("ANALYZE")  # a database that knows its tables chooses other ways
     return found
-
-
-def _old(number: int, now: datetime) -> dict[str, Any]:
-    return {
-        "cluster": CLUSTER,
-        "name": f"old-{number}",
-        "connector": f"c{number % CONNECTORS}",
-        "kind": OffsetChangeKind.ALTER,
-        "state": OffsetChangeState.SETTLED,
-        "digest": f"d{number}",
-        "revision": REVISION,
-        "since": now - timedelta(hours=number),
-        "failures": 0,
-        "final": False,
-        "message": "",
-        "warning": "",
-        "acknowledged": frozenset(),
-    }
-
-
-class Statements:
-    """The statements of a block on offset changes, and how many rows they returned."""
-
-    def __init__(self) -> None:
-        self.executed: list[tuple[str, Any]] = []
-        self.rows = 0
-
-    def plans(self, database: Database) -> set[str]:
-        """How SQLite finds the rows."""
-        with database.read() as connection:
-            return {
-                step[-1]
-                for statement, parameters in self.executed
-                for step in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
-                if "operations" in step[-1]
-            }
-
-
-@contextmanager
-def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[Statements]:
-    found = Statements()
-
-    def listen(_connection: Any, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        if "FROM operations" in statement:
-            found.executed.append((statement, parameters))
-
-    def counting(*values: Any) -> OffsetChangeRecord:
-        found.rows += 1
-        return OffsetChangeRecord(*values)
-
-    monkeypatch.setattr(offset_change_store, "OffsetChangeRecord", counting)
-    event.listen(Engine, "before_cursor_execute", listen)
-    try:
-        yield found
-    finally:
-        event.remove(Engine, "before_cursor_execute", listen)
-        monkeypatch.undo()
 
 
 PATHS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -71,9 +72,17 @@ class Accounts:
             self._of[self._connectors[name]].forget(name)
 
 
+_DELAYED: ContextVar[list[Callable[[], None]] | None] = ContextVar("reports", default=None)
+"""What is reported when the transaction of several writes is committed."""
+
+
 @contextmanager
 def _reported(report: Callable[[], None]) -> Iterator[None]:
     """Report a write that is committed, also if the process does not see that."""
+    if (delayed := _DELAYED.get()) is not None:
+        yield
+        delayed.append(report)
+        return
     try:
         yield
     except UnseenCommit:
@@ -145,6 +154,17 @@ class AccountedLedger(Ledger):
         super().__init__(database, key, lease)
         self._accounts = accounts
         self.offset_changes = AccountedStore(database, accounts, lease)
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        reports: list[Callable[[], None]] = []
+        with _reported(lambda: [report() for report in reports]):
+            token = _DELAYED.set(reports)
+            try:
+                with super().together():
+                    yield
+            finally:
+                _DELAYED.reset(token)
 
     def under(self, lease: Lease) -> Self:
         return type(self)(self._database, self.key, self._accounts, lease)

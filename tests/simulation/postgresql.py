@@ -81,13 +81,13 @@ class PostgresDatabase(Database):
         self._replica = replica
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def _reading(self) -> Iterator[Connection]:
         self._replica.touch("ledger")
         with self._translated():
             yield cast(Connection, _Transaction(self._server, self._replica))
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def _writing(self) -> Iterator[Connection]:
         self._replica.touch("ledger")
         with self._translated():
             transaction = _Transaction(self._server, self._replica)

@@ -147,14 +147,14 @@ class SimulatedDatabase(Database):
         self._replica = replica
 
     @contextmanager
-    def read(self) -> Iterator[Connection]:
+    def _reading(self) -> Iterator[Connection]:
         if self._replica is not None:
             self._replica.touch("ledger")
         with self._translated():
             yield self._connection
 
     @contextmanager
-    def write(self) -> Iterator[Connection]:
+    def _writing(self) -> Iterator[Connection]:
         if self._replica is not None:
             self._replica.touch("ledger")
         self._driver.execute("BEGIN")

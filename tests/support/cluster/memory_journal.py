@@ -67,9 +67,6 @@ class MemoryJournal:
     def __post_init__(self) -> None:
         self.shape = BUILT_IN.shape(self.config)
 
-    def intend(self, offset_change: OffsetChange) -> None:
-        self._record_call("intend", offset_change)
-
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         if self.faults["adopt"]:
             raise self.faults["adopt"].popleft()
@@ -105,8 +102,10 @@ class MemoryJournal:
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
-    def creating(self, connector: ConnectorName) -> None:
+    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
         """Which connectors are managed is known to the ledger, and not to this journal."""
+        if offset_change is not None:
+            self._record_call("intend", offset_change)
 
     def count_restart(self, connector: ConnectorName) -> None:
         if self.faults["count"]:

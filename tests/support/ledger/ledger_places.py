@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -66,17 +66,40 @@ class LedgerPlace:
 def writes() -> Iterator[list[str]]:
     """The writes of this process to any ledger meanwhile: `UPDATE leases`, `INSERT revisions`."""
     found: list[str] = []
+    with _each_write(lambda _, write: found.append(write)):
+        yield found
 
-    def note(*arguments: Any) -> None:
+
+@contextmanager
+def transactions() -> Iterator[list[list[str]]]:
+    """The writes of each transaction that this process commits meanwhile, in the form of `writes`."""
+    found: list[list[str]] = []
+    begun: dict[object, list[str]] = {}
+
+    def committed(connection: object) -> None:
+        if connection in begun:
+            found.append(begun.pop(connection))
+
+    event.listen(Engine, "commit", committed)
+    try:
+        with _each_write(lambda connection, write: begun.setdefault(connection, []).append(write)):
+            yield found
+    finally:
+        event.remove(Engine, "commit", committed)
+
+
+@contextmanager
+def _each_write(note: Callable[[object, str], None]) -> Iterator[None]:
+    def executed(*arguments: Any) -> None:
         verb, *more = str(arguments[2]).split(maxsplit=3)
         if verb in ("INSERT", "UPDATE", "DELETE"):
-            found.append(f"{verb} {more[verb != 'UPDATE']}")
+            note(arguments[0], f"{verb} {more[verb != 'UPDATE']}")
 
-    event.listen(Engine, "before_cursor_execute", note)
+    event.listen(Engine, "before_cursor_execute", executed)
     try:
-        yield found
+        yield
     finally:
-        event.remove(Engine, "before_cursor_execute", note)
+        event.remove(Engine, "before_cursor_execute", executed)
 
 
 _number = count()
