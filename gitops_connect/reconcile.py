@@ -8,7 +8,7 @@ the plan, under the lease of the cluster, and carries the plan out.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from threading import Event
@@ -83,7 +83,7 @@ def reconcile(
             stopped=options.stopped,
             interrupted=options.interrupted.is_set,
             before_effect=lease.check,
-            on_outcome=lambda outcome: options.listen(records.after(outcome)),
+            on_outcomes=partial(_recorded, records, options.listen),
             on_progress=options.follow,
             families=runtime.families,
             fence=partial(fence, runtime.settings, cluster),
@@ -97,6 +97,11 @@ def reconcile(
     return ReconciliationOutcome(
         cluster, declared.revision, proposal.plan, diagnostics, outcomes, options.interrupted.is_set()
     )
+
+
+def _recorded(records: LedgerRecords, listen: Callable[[StepOutcome], None], outcomes: Sequence[StepOutcome]) -> None:
+    for outcome in records.after(outcomes):
+        listen(outcome)
 
 
 def _propose(

@@ -6,9 +6,13 @@ never recorded, the next reconciliation finds it as a declared connector that al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import replace
+from itertools import repeat
+from threading import Lock
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.ledger import Ledger
@@ -58,6 +62,7 @@ class LedgerRecords:
         self._clock = clock
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._created = _GroupCommit(ledger.record)
         self._clearing: set[ConnectorName] = set()
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
@@ -91,7 +96,7 @@ class LedgerRecords:
         these = set(connectors)
         steps = (step for step in self._plan.steps if step.action is Action.ADOPT and step.connector in these)
         entries = [self._entry(StepOutcome(step, Result.APPLIED)) for step in steps]
-        with suppress(GitopsConnectError):  # as in `_record_step`
+        with suppress(GitopsConnectError):  # as in `_record_steps`
             numbers = self._ledger.status.record_steps(self._cluster, entries)
             self._adoptions = {one.connector: number for one, number in zip(entries, numbers, strict=True)}
 
@@ -124,8 +129,7 @@ class LedgerRecords:
     def creating(self, connector: ConnectorName) -> None:
         if connector not in self._situation.ownership:
             on_delete, now = self._desired[connector].on_delete, self._clock.now()
-            record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
-            self._ledger.record(record)
+            self._created(Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete))
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
@@ -164,7 +168,8 @@ class LedgerRecords:
         untouchable = differing | self._partial | self._situation.observed.unknown
         there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
-        self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
+        if new := self._changed([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED):
+            self._ledger.record(*new)
 
     def _record_positions(self) -> None:
         before, now = self._ledger.status.offset_positions.of(self._cluster), self._situation.positions
@@ -204,17 +209,23 @@ class LedgerRecords:
         self._offset_changes.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
         self._offset_changes.release(self._cluster, clear_name(connector))
 
-    def after(self, outcome: StepOutcome) -> StepOutcome:
-        """Record the step and its effect. Returns the outcome with the id of the step."""
-        recorded = self._record_step(outcome)
-        if outcome.result.is_in_place or outcome.took_effect:
-            self._record_effect(outcome)
-        if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
-            self._ledger.forget(self._cluster, outcome.step.connector)
+    def after(self, outcomes: Sequence[StepOutcome]) -> Sequence[StepOutcome]:
+        """Record the steps and their effects. Returns the outcomes with the ids of the steps."""
+        recorded = self._record_steps(outcomes)
+        changed: list[Ownership] = []
+        for outcome in outcomes:
+            if outcome.result.is_in_place or outcome.took_effect:
+                changed += self._record_effect(outcome)
+            if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
+                self._ledger.forget(self._cluster, outcome.step.connector)
+        if changed:
+            self._ledger.record(*changed)
         return recorded
 
-    def _record_effect(self, outcome: StepOutcome) -> None:
-        """Record the connector when its last step took effect, whether or not the connector works then.
+    def _record_effect(self, outcome: StepOutcome) -> Sequence[Ownership]:
+        """Record the effect, and return what is still to be recorded of the connector.
+
+        The connector is recorded when its last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
@@ -236,10 +247,11 @@ class LedgerRecords:
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
             if not self._left[name] and name not in self._partial:
-                self._record([connector], origin)
-            elif action is Action.CREATE:
+                return self._changed([connector], origin)
+            if action is Action.CREATE:
                 created = remember(self._situation, connector, origin, self._clock.now())
-                self._ledger.record(replace(created, desired=None))
+                return [replace(created, desired=None)]
+        return ()
 
     def _is_managed(self, name: ConnectorName) -> bool:
         """Whether a step makes the connector managed: not the reset of topics that a deleted connector has left."""
@@ -260,13 +272,19 @@ class LedgerRecords:
         if step.action in _STARTS and step.connector in self._stopped:
             self._ledger.stopped.record(self._cluster, {}, [step.connector])
 
-    def _record_step(self, outcome: StepOutcome) -> StepOutcome:
-        if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
-            return replace(outcome, id=self._adoptions[outcome.step.connector])
+    def _record_steps(self, outcomes: Sequence[StepOutcome]) -> Sequence[StepOutcome]:
+        adopted = [
+            self._adoptions.get(one.step.connector) if one.step.action is Action.ADOPT else None for one in outcomes
+        ]
+        new = [self._entry(one) for one, number in zip(outcomes, adopted, strict=True) if number is None]
+        numbers: Iterator[int | None] = repeat(None)
         # The log has the step, too. The next step, which may resume the connector, must not depend on the journal.
         with suppress(GitopsConnectError):
-            return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
-        return outcome
+            numbers = iter(self._ledger.status.record_steps(self._cluster, new) if new else ())
+        return [
+            replace(one, id=next(numbers) if number is None else number)
+            for one, number in zip(outcomes, adopted, strict=True)
+        ]
 
     def _entry(self, outcome: StepOutcome) -> JournalEntry:
         step = outcome.step
@@ -316,12 +334,36 @@ class LedgerRecords:
             return True
         return bool(planned.held or (planned.steps and not planned.applicable))
 
-    def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
-        """Write only differences: a reconciliation in which nothing changed writes nothing."""
+    def _changed(self, connectors: Iterable[DesiredConnector], origin: Origin) -> Sequence[Ownership]:
+        """The new records, only those that differ: a reconciliation in which nothing changed writes nothing."""
         recorded, now = self._situation.ownership, self._clock.now()
         records = [remember(self._situation, connector, origin, now) for connector in connectors]
-        if changed := [one for one in records if one is not recorded.get(one.connector)]:
-            self._ledger.record(*changed)
+        return [one for one in records if one is not recorded.get(one.connector)]
+
+
+class _GroupCommit:
+    """Writes the records of threads that write at the same time in one transaction: each takes longer than its rows."""
+
+    def __init__(self, write: Callable[..., None]) -> None:
+        self._write = write
+        self._writing = Lock()
+        self._queue: deque[tuple[Ownership, Future[None]]] = deque()
+
+    def __call__(self, record: Ownership) -> None:
+        """Return when the record is durable. Raises what `write` raises, in each thread whose record it had."""
+        written = Future[None]()
+        self._queue.append((record, written))
+        with self._writing:  # the thread before may have written this record too
+            batch = [self._queue.popleft() for _ in range(len(self._queue))]
+            try:
+                self._write(*(one for one, _ in batch))
+            except BaseException as error:
+                for _, future in batch:
+                    future.set_exception(error)
+            for _, future in batch:
+                if not future.done():
+                    future.set_result(None)
+        written.result()
 
 
 def _state_before(situation: Situation, connector: ConnectorName) -> TargetState:

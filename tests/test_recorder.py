@@ -87,7 +87,7 @@ def carry_out(
     if adopted:
         records.adopt([one.step.connector for one in adopted])
     for outcome in outcomes:
-        records.after(outcome)
+        records.after([outcome])
     if not killed:
         records.end(outcomes)
 
