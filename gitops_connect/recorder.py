@@ -356,12 +356,13 @@ class _GroupCommit:
         with self._writing:  # the thread before may have written this record too
             batch = [self._queue.popleft() for _ in range(len(self._queue))]
             try:
-                self._write(*(one for one, _ in batch))
+                if batch:
+                    self._write(*(one for one, _ in batch))
             except BaseException as error:
                 for _, future in batch:
                     future.set_exception(error)
-            for _, future in batch:
-                if not future.done():
+            else:
+                for _, future in batch:
                     future.set_result(None)
         written.result()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from support.planner.situations import (
     wanted,
 )
 
+from gitops_connect.errors import LedgerBusy
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.config_histories import QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
@@ -143,6 +146,39 @@ def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedL
     assert ledger.writes == 2, "the attempt, and all that were adopted"
     steps = ledger.status.steps(CLUSTER, limit=10)
     assert sorted((one.connector, one.action) for one in steps) == [(one.name, Action.ADOPT) for one in many]
+
+
+def test_steps_that_end_together_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
+    about = situation([wanted(f"orders-{number}") for number in range(5)], [])
+    planned = plan(about)
+    outcomes = [StepOutcome(step, Result.APPLIED) for step in planned.steps]
+    recorded = LedgerRecords(ledger, about, planned, ManualClock()).after(outcomes)
+    assert (len(owned(ledger)), ledger.writes) == (5, 1)
+    steps = ledger.status.steps(CLUSTER)
+    assert {one.id: one.step.connector for one in recorded} == {one.id: one.connector for one in steps}
+
+
+@pytest.mark.parametrize("error", [None, LedgerBusy("the lease was lost")])
+def test_connectors_that_are_created_at_the_same_time_are_two_writes(
+    ledger: WatchedLedger, error: LedgerBusy | None
+) -> None:
+    """The first thread writes its own record; those that came meanwhile write theirs together, or all fail."""
+    about = situation([wanted(f"orders-{number}") for number in range(8)], [])
+    records = LedgerRecords(ledger, about, plan(about), ManualClock())
+    batches: list[int] = []
+
+    def record(*written: Ownership) -> None:
+        batches.append(len(written))
+        while len(batches) == 1 and len(records._created._queue) < 7:
+            time.sleep(0.001)
+        if error is not None:
+            raise error
+
+    records._created._write = record
+    with ThreadPoolExecutor(8) as pool:
+        ended = [pool.submit(records.creating, one.name) for one in about.desired.connectors]
+    assert batches == [1, 7]
+    assert [one.exception() for one in ended] == [error] * 8
 
 
 SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})

@@ -169,6 +169,20 @@ def test_outcomes_are_in_the_order_of_the_plan_and_reported_as_they_end(clock: M
     assert threads == {threading.current_thread()}
 
 
+def test_steps_that_one_poll_shows_are_reported_together_and_each_before_the_next_of_its_connector(
+    clock: ManualClock,
+) -> None:
+    cluster = MemoryCluster(clock, *(connector(f"c{number}") for number in range(8)))
+    reported: list[tuple[int, int]] = []
+
+    def listen(outcomes: Sequence[StepOutcome]) -> None:
+        reported.append((len(outcomes), sum(verb == "resume" for verb, _ in cluster.calls)))
+
+    steps = (step(f"c{number}", action) for number in range(8) for action in (Action.STOP, Action.RESUME))
+    assert set(results(run(cluster, *steps, on_outcomes=listen))) == {APPLIED}
+    assert reported == [(8, 0), (8, 8)]
+
+
 def test_a_plan_that_is_not_applicable_changes_nothing(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a"))
     options = execute_options(clock)
