@@ -76,11 +76,15 @@ class Workplace:
             f'[repository]\nurl = "{self.repository}"\n[clusters.local]\nurl = ["{url}"]\nmin_running = "0s"\n',
             encoding="utf-8",
         )
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.declare(prefix)
+
+    def declare(self, prefix: str = "orders", **changed: str) -> None:
+        """Write and commit all documents; `changed` keys have other values than those of `config`."""
         for start in range(0, self.count, self.layout.value):
             numbers = range(start, start + self.layout.value)
-            text = "---\n".join(document(number, prefix) for number in numbers)
+            text = "---\n".join(document(number, prefix, **changed) for number in numbers)
             self._file(start).write_text(text, encoding="utf-8")
-        self.git("init", "--quiet", "--initial-branch=main")
         self._commit()
 
     def change(self, turn: int) -> None:

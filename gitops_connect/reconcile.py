@@ -83,7 +83,7 @@ def reconcile(
             stopped=options.stopped,
             interrupted=options.interrupted.is_set,
             before_effect=lease.check,
-            on_outcome=lambda outcome: options.listen(records.after(outcome)),
+            on_outcomes=partial(records.after, listen=options.listen),
             on_progress=options.follow,
             families=runtime.families,
             fence=partial(fence, runtime.settings, cluster),

@@ -6,11 +6,12 @@ never recorded, the next reconciliation finds it as a declared connector that al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.ledger.group_commit import GroupCommit
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
@@ -58,6 +59,7 @@ class LedgerRecords:
         self._clock = clock
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
+        self._created = GroupCommit(ledger.together)
         self._clearing: set[ConnectorName] = set()
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
@@ -120,12 +122,15 @@ class LedgerRecords:
 
     def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
         on_delete, now = self._desired[connector].on_delete, self._clock.now()
-        with self._ledger.together():
+
+        def write() -> None:
             if offset_change is not None:
                 self._offset_changes.intend(self._cluster, offset_change, now)
             if connector not in self._situation.ownership:
                 record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
                 self._ledger.record(record)
+
+        self._created.run(write)
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:
@@ -208,25 +213,40 @@ class LedgerRecords:
         self._offset_changes.settle(self._cluster, clear_name(connector), {}, "", self._clock.now())
         self._offset_changes.release(self._cluster, clear_name(connector))
 
-    def after(self, outcome: StepOutcome) -> StepOutcome:
-        """Record the step and its effect in one transaction. Returns the outcome with the id of the step.
+    def after(self, outcomes: Sequence[StepOutcome], listen: Callable[[StepOutcome], object]) -> None:
+        """Record the steps and their effects in one transaction. `listen` receives each with the id of the step.
 
-        If that fails, both are recorded separately. The step is also recorded without the lease, and the next step,
-        which may resume the connector, must not depend on the journal: the log has the step, too. If the answer to a
-        commit was lost, the journal may contain the step twice.
+        If that fails, all are recorded separately, and the first error is raised at the end. The steps are also
+        recorded without the lease, and the next step, which may resume the connector, must not depend on the journal:
+        the log has the step, too. If the answer to a commit was lost, the journal may contain steps twice.
         """
-        self._count(outcome)
+        for outcome in outcomes:
+            self._count(outcome)
         try:
             with self._ledger.together():
-                self._record_outcome(outcome)
-                return self._record_step(outcome)
+                for outcome in outcomes:
+                    self._record_outcome(outcome)
+                recorded = self._record_steps(outcomes)
         except GitopsConnectError:
-            recorded = outcome
-            with suppress(GitopsConnectError):
-                recorded = self._record_step(outcome)
-            with self._ledger.together():
-                self._record_outcome(outcome)
-            return recorded
+            self._after_each(outcomes, listen)
+        else:
+            for outcome in recorded:
+                listen(outcome)
+
+    def _after_each(self, outcomes: Sequence[StepOutcome], listen: Callable[[StepOutcome], object]) -> None:
+        recorded, errors = outcomes, list[GitopsConnectError]()
+        with suppress(GitopsConnectError):
+            recorded = self._record_steps(outcomes)
+        for outcome in recorded:
+            try:
+                with self._ledger.together():
+                    self._record_outcome(outcome)
+            except GitopsConnectError as error:
+                errors.append(error)
+            else:
+                listen(outcome)
+        if errors:
+            raise errors[0]
 
     def _count(self, outcome: StepOutcome) -> None:
         """Note how far the steps of the connector are."""
@@ -286,10 +306,16 @@ class LedgerRecords:
         if step.action in _STARTS and step.connector in self._stopped:
             self._ledger.stopped.record(self._cluster, {}, [step.connector])
 
-    def _record_step(self, outcome: StepOutcome) -> StepOutcome:
-        if outcome.step.action is Action.ADOPT and outcome.step.connector in self._adoptions:
-            return replace(outcome, id=self._adoptions[outcome.step.connector])
-        return replace(outcome, id=self._ledger.status.record_step(self._entry(outcome)))
+    def _record_steps(self, outcomes: Sequence[StepOutcome]) -> Sequence[StepOutcome]:
+        adopted = [
+            self._adoptions.get(one.step.connector) if one.step.action is Action.ADOPT else None for one in outcomes
+        ]
+        new = [self._entry(one) for one, number in zip(outcomes, adopted, strict=True) if number is None]
+        numbers = iter(self._ledger.status.record_steps(self._cluster, new) if new else ())
+        return [
+            replace(one, id=next(numbers) if number is None else number)
+            for one, number in zip(outcomes, adopted, strict=True)
+        ]
 
     def _entry(self, outcome: StepOutcome) -> JournalEntry:
         step = outcome.step

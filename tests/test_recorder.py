@@ -92,7 +92,7 @@ def carry_out(
     if adopted:
         records.adopt([one.step.connector for one in adopted])
     for outcome in outcomes:
-        records.after(outcome)
+        records.after([outcome], [].append)
     if not killed:
         records.end(outcomes)
 
@@ -148,6 +148,18 @@ def test_all_adoptions_are_one_write_and_each_is_in_the_journal(ledger: WatchedL
     assert ledger.writes == 2, "the attempt, and all that were adopted"
     steps = ledger.status.steps(CLUSTER, limit=10)
     assert sorted((one.connector, one.action) for one in steps) == [(one.name, Action.ADOPT) for one in many]
+
+
+def test_steps_that_end_together_are_one_write_and_each_is_in_the_journal(ledger: WatchedLedger) -> None:
+    about = situation([wanted(f"orders-{number}") for number in range(5)], [])
+    planned = plan(about)
+    outcomes = [StepOutcome(step, Result.APPLIED) for step in planned.steps]
+    recorded: list[StepOutcome] = []
+    with transactions() as found:
+        LedgerRecords(ledger, about, planned, ManualClock()).after(outcomes, recorded.append)
+    assert (len(owned(ledger)), len(found)) == (5, 1)
+    steps = ledger.status.steps(CLUSTER)
+    assert {one.id: one.step.connector for one in recorded} == {one.id: one.connector for one in steps}
 
 
 SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})
@@ -360,10 +372,11 @@ class TestOutcomes:
             records.before()
         assert len(before) <= 1
         for step in planned.steps:
+            recorded: list[StepOutcome] = []
             with transactions() as found:
-                recorded = records.after(StepOutcome(step, Result.APPLIED))
+                records.after([StepOutcome(step, Result.APPLIED)], recorded.append)
             assert len(found) == 1, step
-            assert recorded.id is not None
+            assert recorded[0].id is not None
         actions = {step.action.value for step in planned.steps}
         assert actions == {"stop", "reset", "delete", "configure", "resume", "restart"}
         assert ("orders" in ledger.restarts.of(CLUSTER), ledger.stopped.of(CLUSTER)) == (False, {})
@@ -384,14 +397,15 @@ class TestOutcomes:
         records, planned = self.records(ledger)
         for table in ("ownership", "steps"):
             with breaking(table, KeyboardInterrupt()), pytest.raises(KeyboardInterrupt):
-                records.after(StepOutcome(planned.steps[0], Result.APPLIED))
+                records.after([StepOutcome(planned.steps[0], Result.APPLIED)], [].append)
             assert (owned(ledger), self.journal(ledger)) == ({}, [])
 
     def test_a_step_that_the_journal_does_not_take_has_its_effect_recorded(self, ledger: WatchedLedger) -> None:
         records, planned = self.records(ledger)
+        recorded: list[StepOutcome] = []
         with breaking("steps", LedgerUnusable("the disk is full")):
-            recorded = records.after(StepOutcome(planned.steps[0], Result.APPLIED))
-        assert (recorded.id, owned(ledger), self.journal(ledger)) == (None, {"orders": Origin.CREATED}, [])
+            records.after([StepOutcome(planned.steps[0], Result.APPLIED)], recorded.append)
+        assert (recorded[0].id, owned(ledger), self.journal(ledger)) == (None, {"orders": Origin.CREATED}, [])
 
     def test_a_process_without_its_lease_records_only_what_it_did(self, ledger: WatchedLedger) -> None:
         with suppress(LedgerBusy), ledger.lease(CLUSTER, ManualClock()) as lease:
@@ -399,7 +413,7 @@ class TestOutcomes:
             with ledger._database.write() as connection:
                 connection.execute(update(LEASES).values(number=lease.number + 1))
             with pytest.raises(LedgerBusy, match="was lost"):
-                records.after(StepOutcome(planned.steps[0], Result.APPLIED))
+                records.after([StepOutcome(planned.steps[0], Result.APPLIED)], [].append)
         assert (owned(ledger), self.journal(ledger)) == ({}, [Action.CREATE])
 
 

@@ -46,14 +46,14 @@ _READERS = 16
 def execute(plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> tuple[StepOutcome, ...]:
     """Carry out every applicable step; return how each ended, in the order of the plan.
 
-    Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcome` and any
+    Raises nothing for a step: a bug in a step ends only the steps of its connector. An error of `on_outcomes` and any
     other bug prevent further steps, and are raised when the steps in progress have ended.
     """
     return _Run(plan, cluster, options).run()
 
 
 class _Run:
-    """One execution. A connector run is in exactly one place: ready, later, sending, waiting, or over."""
+    """One execution. A connector run is in exactly one place: ready, later, sending, waiting, ended, or over."""
 
     def __init__(self, plan: Plan, cluster: ConnectClient, options: ExecuteOptions) -> None:
         self._cluster = cluster
@@ -76,6 +76,7 @@ class _Run:
         self._sending: dict[Future[StepResult | Future[str] | None], ConnectorRun] = {}
         self._reads: list[Future[str]] = []
         self._waiting: list[ConnectorRun] = []
+        self._ended: list[tuple[ConnectorRun, StepOutcome]] = []
         self._snapshot_taken: Future[ClusterSnapshot] | None = None
         self._snapshots = 0
         self._tickets = count()
@@ -89,7 +90,8 @@ class _Run:
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
         with self._readers, self._cluster.threads(max(1, self._options.parallelism) + 1) as pool:
-            while self._ready or self._later or self._sending or self._waiting:
+            while self._ready or self._later or self._sending or self._waiting or self._ended:
+                self._report_ended()
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
                     self._may_go_on()
                 self._send(pool)
@@ -184,7 +186,7 @@ class _Run:
     def _times(self) -> list[float]:
         """In how many seconds each next action is due, at most `_LONGEST_REST`, so that interrupts are noticed."""
         now = self._clock.monotonic()
-        times = [_LONGEST_REST]
+        times = [0.0 if self._ended else _LONGEST_REST]
         if self._waiting and self._snapshot_taken is None:
             times.append(self._pace.due(busy=bool(self._ready)) - now)
         if self._later and self._has_room():
@@ -257,9 +259,18 @@ class _Run:
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
         now = self._clock.monotonic()
         seconds = now - run.attempt.started if run.attempt else 0.0
-        self._report(self._options.on_outcome, run.end(ending, seconds, self._clock.now()))
-        if run.is_over:
-            return
+        self._ended.append((run, run.end(ending, seconds, self._clock.now())))
+
+    def _report_ended(self) -> None:
+        """Report all steps that have ended at once: a transaction for each would take longer than the requests."""
+        while self._ended:
+            ended, self._ended = self._ended, []
+            self._report(self._options.on_outcomes, [outcome for _, outcome in ended])
+            for run, _ in ended:
+                if not run.is_over:
+                    self._go_on(run)
+
+    def _go_on(self, run: ConnectorRun) -> None:
         halted = self._halted and not (self._takes_back and run.goes_back)
         why_not = run.why_not() or (f"skipped: {self._halted}" if halted else "")
         if why_not:

@@ -48,9 +48,10 @@ class ExecuteOptions:
     (seconds): how long a connector must run after its last step; 0: its tasks are not checked. `before`: what the plan
     was made from. `stopped` records which connectors are stopped and resumed. `interrupted`: True once nothing more may
     begin. `before_effect` is called before each effect and every few seconds in between, so that it can keep a lease
-    alive; a GitopsConnectError that it raises also means that nothing more begins. `on_outcome` receives each step as
-    it ends; `on_progress` sometimes receives the progress of a large offset change. `families` are the known connector
-    classes. `fence` fences the producers with these transactional ids: afterwards, they can write nothing more.
+    alive; a GitopsConnectError that it raises also means that nothing more begins. `on_outcomes` receives the steps
+    that have ended, together, before the next step of any of their connectors; `on_progress` sometimes receives the
+    progress of a large offset change. `families` are the known connector classes. `fence` fences the producers with
+    these transactional ids: afterwards, they can write nothing more.
     `task_shutdown_timeout`: seconds after which the offsets of a source whose producers are not fenced are read again.
     """
 
@@ -64,7 +65,7 @@ class ExecuteOptions:
     stopped: StoppedConnectors
     interrupted: Callable[[], bool]
     before_effect: Callable[[], object]
-    on_outcome: Callable[[StepOutcome], None]
+    on_outcomes: Callable[[Sequence[StepOutcome]], None]
     on_progress: Callable[[SendingProgress], None]
     families: Registry = BUILT_IN
     fence: Callable[[Sequence[str]], None] = field(kw_only=True)

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from http.client import IncompleteRead
 from itertools import chain
+from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -34,7 +35,14 @@ from gitops_connect.bounded_http import (
     tls_reason,
 )
 from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, read
-from gitops_connect.errors import ConnectRefused, ConnectUnavailable, GitopsConnectError, OutcomeUnknown, UsageError
+from gitops_connect.errors import (
+    ConnectRefused,
+    ConnectUnavailable,
+    GitopsConnectError,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    UsageError,
+)
 from gitops_connect.model.clock import Backoff, Clock
 from gitops_connect.model.masking import mask
 from gitops_connect.settings.sections import ClusterSettings, is_http_url
@@ -68,6 +76,35 @@ class Large:
     take: Callable[[Iterator[bytes]], Any]
 
 
+class RebalanceWait:
+    """One wait for the end of a rebalance, for all requests to a cluster: many may be refused at the same time."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lock = Lock()
+        self._refusals = 0
+        self._until = -math.inf
+
+    def wait(self, request: ConnectRequest, again: float = -math.inf) -> None:
+        """Wait until `again`, and for the next try of all if the request needs the group and its time lasts so long."""
+        if request.effect and self._until < request.until:
+            again = max(again, self._until)
+        if (seconds := again - self._clock.monotonic()) > 0:
+            self._clock.sleep(seconds)
+
+    def refused(self, sent: float) -> float:
+        """A request that was sent at this time was refused. Returns when the next try is."""
+        with self._lock:
+            if sent >= self._until:  # else it was sent before the wait that others have begun
+                self._refusals += 1
+                self._until = self._clock.monotonic() + RETRY.after(self._refusals)
+            return self._until
+
+    def over(self) -> None:
+        """The group has carried out a request."""
+        self._refusals = 0
+
+
 class Transport:
     """The workers of one cluster. Any number of threads may use it; some more than `parallelism` share connections."""
 
@@ -78,6 +115,7 @@ class Transport:
         self._settings = settings
         self._clock = clock
         self._preferred = 0
+        self._rebalance = RebalanceWait(clock)
         self._concealed: frozenset[str] = frozenset()
         self.until = math.inf
         """When all requests end, in seconds of the monotonic clock."""
@@ -104,20 +142,26 @@ class Transport:
         """
         identity = identify(self._settings)
         request = replace(request, until=min(request.until, self.until))
-        tried = 0
+        tried, again = 0, -math.inf
         while True:
+            self._rebalance.wait(request, again)
+            sent = self._clock.monotonic()
             answer = self._exchange(request, identity, large)
             if isinstance(answer, Accepted):
                 return answer.body
             reading = read(request, answer, identity.secrets | self._concealed)
             if isinstance(reading, Accepted):
+                if request.effect or tried:
+                    self._rebalance.over()
                 return reading.body
             tried += 1
             if reading.elsewhere:
                 self._preferred = (self._workers.index(answer.worker) + 1) % len(self._workers)
-            if tried >= reading.tries or self._clock.monotonic() + RETRY.after(tried) >= request.until:
+            again = self._clock.monotonic() + RETRY.after(tried)
+            if isinstance(reading.error, RebalanceInProgress):
+                again = self._rebalance.refused(sent)
+            if tried >= reading.tries or again >= request.until:
                 raise self._named(reading.error)
-            self._clock.sleep(RETRY.after(tried))
 
     def others(self, request: ConnectRequest) -> Sequence[Any]:
         """The JSON of each other worker's answer to a read, all within `OTHERS` seconds. Others are skipped.

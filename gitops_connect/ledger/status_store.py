@@ -61,11 +61,6 @@ class StatusStore:
         )
         """The current offsets of connectors that must move within a time, and since when."""
 
-    def record_step(self, entry: JournalEntry) -> int:
-        """Add a step to the journal, and return its id."""
-        (number,) = self.record_steps(entry.cluster, [entry])
-        return number
-
     def record_steps(self, cluster: ClusterName, entries: Iterable[JournalEntry]) -> list[int]:
         """Add steps of this cluster to the journal, and return their ids. The oldest are removed at `KEPT_STEPS`."""
         here = {"of": cluster}

@@ -230,3 +230,16 @@ def map_in_arrow(rows: Any, function: Callable[[Iterable[Any]], Iterator[Any]], 
     from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - the parent need not have PySpark
 
     return rows.mapInArrow(function, from_arrow_schema(schema))
+
+
+def stages_done(spark: Any) -> list[float]:
+    """The share of finished tasks in each stage of the latest job, in their order; empty with Spark Connect."""
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
+
+    if not isinstance(spark, SparkSession):
+        return []
+    tracker = spark.sparkContext.statusTracker()
+    jobs = tracker.getJobIdsForGroup()
+    latest = tracker.getJobInfo(max(jobs)) if jobs else None
+    stages = [] if latest is None else map(tracker.getStageInfo, sorted(latest.stageIds))
+    return [0.0 if one is None else one.numCompletedTasks / max(one.numTasks, 1) for one in stages]

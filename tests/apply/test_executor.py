@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -157,16 +157,30 @@ def test_outcomes_are_in_the_order_of_the_plan_and_reported_as_they_end(clock: M
     cluster = MemoryCluster(clock, connector("b"))
     reported, threads = [], set()
 
-    def listen(outcome: StepOutcome) -> None:
-        reported.append(outcome)
+    def listen(outcomes: Sequence[StepOutcome]) -> None:
+        reported.extend(outcomes)
         threads.add(threading.current_thread())
 
     steps = (step("a", Action.CREATE, {}), step("a", Action.STOP), step("b", Action.STOP))
-    outcomes = run(cluster, *steps, on_outcome=listen)
+    outcomes = run(cluster, *steps, on_outcomes=listen)
     assert [outcome.step for outcome in outcomes] == list(steps)
     assert {id(one) for one in reported} == {id(one) for one in outcomes}
     assert reported[-1].step == steps[1]
     assert threads == {threading.current_thread()}
+
+
+def test_steps_that_one_poll_shows_are_reported_together_and_each_before_the_next_of_its_connector(
+    clock: ManualClock,
+) -> None:
+    cluster = MemoryCluster(clock, *(connector(f"c{number}") for number in range(8)))
+    reported: list[tuple[int, int]] = []
+
+    def listen(outcomes: Sequence[StepOutcome]) -> None:
+        reported.append((len(outcomes), sum(verb == "resume" for verb, _ in cluster.calls)))
+
+    steps = (step(f"c{number}", action) for number in range(8) for action in (Action.STOP, Action.RESUME))
+    assert set(results(run(cluster, *steps, on_outcomes=listen))) == {APPLIED}
+    assert reported == [(8, 0), (8, 8)]
 
 
 def test_a_plan_that_is_not_applicable_changes_nothing(clock: ManualClock) -> None:
@@ -292,13 +306,13 @@ def test_an_outcome_that_cannot_be_recorded_stops_the_run_and_is_raised_at_its_e
     cluster = MemoryCluster(clock, *(connector(name) for name in "abc"))
     reported: list[StepOutcome] = []
 
-    def listen(outcome: StepOutcome) -> None:
-        reported.append(outcome)
-        if len(reported) == 1:
+    def listen(outcomes: Sequence[StepOutcome]) -> None:
+        reported.extend(outcomes)
+        if len(reported) == len(outcomes):
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        run(cluster, *(step(name, Action.STOP) for name in "abc"), parallelism=1, on_outcome=listen)
+        run(cluster, *(step(name, Action.STOP) for name in "abc"), parallelism=1, on_outcomes=listen)
     assert len(reported) == 3
     assert all(cluster.present[name].state is STOPPED for _, name in cluster.calls)
 
@@ -323,7 +337,7 @@ def test_a_bug_in_a_read_ends_every_wait_and_is_raised(clock: ManualClock) -> No
     cluster.look_faults.append(ZeroDivisionError("oops"))
     reported: list[StepOutcome] = []
     with pytest.raises(ZeroDivisionError):
-        run(cluster, step("a", Action.STOP), on_outcome=reported.append)
+        run(cluster, step("a", Action.STOP), on_outcomes=reported.extend)
     assert results(tuple(reported)) == [BAD]
 
 
@@ -356,7 +370,7 @@ def test_steps_that_start_no_connector_do_not_wait_for_those_that_do(clock: Manu
         *(step(name, Action.RESUME) for name in "ab"),
         *(step("c", Action.PAUSE), step("c", Action.DELETE)),
         parallelism=1,
-        on_outcome=lambda outcome: reported_at.update({outcome.step.connector: clock.monotonic()}),
+        on_outcomes=lambda ended: reported_at.update({one.step.connector: clock.monotonic() for one in ended}),
     )
     assert {outcome.result for outcome in outcomes} == {APPLIED}
     assert reported_at["c"] < 5 < reported_at["a"] == reported_at["b"] < 12

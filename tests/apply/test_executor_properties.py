@@ -68,7 +68,7 @@ def test_every_plan_ends_in_order_and_once(wanted, faults, states, parallelism: 
         settle_timeout=20,
         interrupted=interrupted,
         before_effect=lambda: begun.append(True),
-        on_outcome=reported.append,
+        on_outcomes=reported.extend,
     )
     outcomes = execute(the_plan, cluster, options)
 

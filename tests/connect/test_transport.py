@@ -22,7 +22,8 @@ from support.cluster.manual_clock import ManualClock
 from support.loopback import make_certificate
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.transport import RETRY, check_addresses, check_authentication, identify
+from gitops_connect.connect.responses import ConnectRequest
+from gitops_connect.connect.transport import RETRY, RebalanceWait, check_addresses, check_authentication, identify
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
@@ -176,6 +177,31 @@ def test_a_rebalance_is_waited_for_by_reads_and_writes(
     client.create(NAME, CONFIG)
     assert clock.slept == [0.25, 0.5, 1.0]
     assert client.names() == {NAME}
+
+
+def test_a_rebalance_costs_all_requests_one_wait(clock: ManualClock) -> None:
+    wait, write = RebalanceWait(clock), ConnectRequest("POST", "/connectors", effect=True)
+    for pause in (0.25, 0.5):
+        sent = clock.monotonic()
+        assert {wait.refused(sent) for _ in range(8)} == {sent + pause}
+        for _ in range(8):
+            wait.wait(write)
+    wait.over()
+    wait.refused(clock.monotonic())
+    wait.wait(ConnectRequest("GET", "/connectors"))  # the lists of connectors do not need the group
+    wait.wait(write)
+    assert clock.slept == [0.25, 0.5, 0.25]
+
+
+def test_what_comes_after_a_refused_request_is_sent_at_the_next_try(
+    standin: StandIn, client: ConnectClient, clock: ManualClock
+) -> None:
+    standin.refuse("POST", "/connectors", 409, EXPECTED, times=8)
+    with pytest.raises(RebalanceInProgress):
+        client.create(NAME, CONFIG)
+    client.create(NAME, CONFIG)
+    assert clock.slept == [0.25, 0.5, 1.0, 2.0, 4.0, 4.0, 4.0, 4.0]
+    assert standin.count("POST") == 9
 
 
 def test_a_rebalance_that_does_not_end_is_reported(standin: StandIn, client: ConnectClient, clock: ManualClock) -> None:

@@ -43,10 +43,8 @@ def test_the_journal_returns_the_newest_steps_first_in_pages_and_keeps_a_limited
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_store, "KEPT_STEPS", 6)
-    ledger.status.record_step(step(7, ClusterName("another")))
-    for number in range(6):
-        ledger.status.record_step(step(number))
-    ledger.status.record_step(step(6, connector="payments"))
+    ledger.status.record_steps(ClusterName("another"), [step(7, ClusterName("another"))])
+    ledger.status.record_steps(LOCAL, [*map(step, range(6)), step(6, connector="payments")])
     page = ledger.status.steps(LOCAL, ORDERS, limit=3)
     assert [one.message for one in page] == ["number 5", "number 4", "number 3"]
     following = ledger.status.steps(LOCAL, ORDERS, before=page[-1].id, limit=3)

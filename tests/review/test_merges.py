@@ -228,7 +228,7 @@ def test_a_step_that_is_not_confirmed_is_pending_until_the_connector_is_seen_to_
     merge.begin()
     about = (LOCAL, START, REVISION, "ana", ConnectorName("orders"), Action.RESUME, "")
     for result in (Result.UNCONFIRMED, Result.FAILED):
-        ledger.status.record_step(JournalEntry(*about, result, "", "", 0.0))
+        ledger.status.record_steps(LOCAL, [JournalEntry(*about, result, "", "", 0.0)])
         outcome = StepOutcome(step("orders", Action.RESUME), result)
         merge.state.update_cluster(LOCAL, steps=(outcome,), connectors=(health(Health.HEALTHY),))
         merge.end()

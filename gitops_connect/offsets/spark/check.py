@@ -51,7 +51,7 @@ from gitops_connect.offsets.spark.violations import (
     join_violations,
     result_or_bug,
 )
-from gitops_connect.spark.session import Say, Session, map_in_arrow
+from gitops_connect.spark.session import Say, Session, map_in_arrow, stages_done
 
 _PACKED = 10
 """The factor by which a compressed manifest grows, or a little more."""
@@ -59,8 +59,8 @@ _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
 _SPLITS = 32
 """Splits of a task at most, 256 MiB: the progress is counted in tasks, and a lost task is repeated."""
-_READING = 0.8
-"""The share of the first stage in the time of a job."""
+_WEIGHTS = (0.8, 0.2)
+"""The shares of reading and of comparing in the time of a job."""
 
 _TASK_HERE = "large manifests could not be checked"
 _TASK = f"{_TASK_HERE} because Spark failed"
@@ -142,7 +142,8 @@ class SparkEngine:
         def tell() -> None:
             while not ended.wait(self.interval):
                 with suppress(SparkFailed):  # the job fails with it, too
-                    done = self.session.run(share_done, task="progress")
+                    stages = self.session.run(stages_done, task="progress")
+                    done = sum(share * weight for share, weight in zip(stages, _WEIGHTS, strict=False))
                     left = (time.monotonic() - began) * (1 - done) / done if done else 0.0
                     if left:
                         self.say(f"checking on Spark: {done:.0%} done, about {left:.0f} s left")
@@ -166,20 +167,6 @@ class LocalEngine:
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
         return self.process.run(_written_here, patch_job, task=_TASK_HERE)
-
-
-def share_done(spark: Any) -> float:
-    """The share of the latest job, whose stages are reading and comparing; 0 if it is not known."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
-
-    if not isinstance(spark, SparkSession):
-        return 0.0  # Spark Connect
-    tracker = spark.sparkContext.statusTracker()
-    jobs = tracker.getJobIdsForGroup()
-    latest = tracker.getJobInfo(max(jobs)) if jobs else None
-    stages = [] if latest is None else map(tracker.getStageInfo, sorted(latest.stageIds))
-    shares = (0.0 if one is None else one.numCompletedTasks / max(one.numTasks, 1) for one in stages)
-    return sum(share * weight for share, weight in zip(shares, (_READING, 1 - _READING), strict=False))
 
 
 def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:

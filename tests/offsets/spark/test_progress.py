@@ -15,8 +15,9 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.manifests import LargeFile
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.offsets.context import LargeManifest
-from gitops_connect.offsets.spark.check import SparkEngine, prepare, share_done
+from gitops_connect.offsets.spark.check import SparkEngine, prepare
 from gitops_connect.offsets.spark.input_splits import BUCKET, input_splits
+from gitops_connect.spark.session import stages_done
 
 pytestmark = pytest.mark.slow
 
@@ -31,7 +32,7 @@ class Halfway:
 
     def run(self, _function: object, *_arguments: object, task: str) -> Any:
         if task == "progress":
-            return 0.5
+            return [0.5, 0.5]
         assert self.told.wait(60)
         return []
 
@@ -52,7 +53,7 @@ def test_the_progress_is_told_until_the_job_ends(tmp_path: Path) -> None:
 
 def test_a_finished_job_is_done(spark: Any, tmp_path: Path) -> None:
     on_spark(spark, [filed(Case(jsonl([mirrored(1)]), MIRROR), tmp_path / "m")])
-    assert spark.run(share_done, task="progress") == 1.0
+    assert spark.run(stages_done, task="progress") == [1.0, 1.0]
 
 
 def test_twice_as_large_a_manifest_has_twice_as_many_rows_of_the_shuffle(tmp_path: Path) -> None:

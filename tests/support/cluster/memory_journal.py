@@ -223,7 +223,7 @@ def execute_options(clock: Clock, journal: MemoryJournal | None = None, **more: 
         "stopped": StoppedConnectors(),
         "interrupted": lambda: False,
         "before_effect": lambda: None,
-        "on_outcome": lambda _: None,
+        "on_outcomes": lambda _: None,
         "on_progress": lambda _: None,
         "fence": lambda _: None,
     }

@@ -150,21 +150,21 @@ def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
     ledger.reviews.approve(Approval(12, digest_of([planned]), "grace", now, "comment 4711 on pull request 12"))
     for number in range(30):
-        ledger.status.record_step(
-            JournalEntry(
-                cluster=(CLUSTER, PROD)[number % 2],
-                at=now - timedelta(minutes=5 * (30 - number)),
-                revision=Revision(f"{number % 16:x}" * 40),
-                author=("Ada Lovelace", "Grace Hopper")[number % 2],
-                connector=ConnectorName("orders"),
-                action=(Action.CONFIGURE, Action.RESTART, Action.ALTER)[number % 3],
-                offset_change="rewind-orders" if number % 3 == 2 else "",
-                result=Result.FAILED if number % 7 == 5 else Result.APPLIED,
-                reason="the document was changed: batch.size",
-                message="timeout: the connector did not become RUNNING within 120s" if number % 7 == 5 else "",
-                seconds=1.25,
-            )
+        cluster = (CLUSTER, PROD)[number % 2]
+        step = JournalEntry(
+            cluster=cluster,
+            at=now - timedelta(minutes=5 * (30 - number)),
+            revision=Revision(f"{number % 16:x}" * 40),
+            author=("Ada Lovelace", "Grace Hopper")[number % 2],
+            connector=ConnectorName("orders"),
+            action=(Action.CONFIGURE, Action.RESTART, Action.ALTER)[number % 3],
+            offset_change="rewind-orders" if number % 3 == 2 else "",
+            result=Result.FAILED if number % 7 == 5 else Result.APPLIED,
+            reason="the document was changed: batch.size",
+            message="timeout: the connector did not become RUNNING within 120s" if number % 7 == 5 else "",
+            seconds=1.25,
         )
+        ledger.status.record_steps(cluster, [step])
 
 
 def _record_changes(offset_changes: OffsetChangeStore, cluster: ClusterName, now: datetime) -> None:
