@@ -125,4 +125,3 @@ def _fill_status(ledger: Ledger) -> None:
     altered = JournalEntry(*names, Action.ALTER, "skip", Result.APPLIED, "declared", "", 0.5)
     failed = JournalEntry(*names, Action.CONFIGURE, "", Result.FAILED, "differs", "400: no", 1.25)
     ledger.status.record_steps(LOCAL, [altered, failed])
-    )
