@@ -286,7 +286,14 @@ class _SmallChange(_OffsetChange):
                     if over:
                         raise self._give_up(error, seen, review, doubtful=doubtful) from error
             self._clock.sleep(pause)
+            self._require_unchanged(review, doubtful=doubtful)
         raise AssertionError("the waits do not end")
+
+    def _require_unchanged(self, review: Review, *, doubtful: bool) -> None:
+        """Raise StepFailed if the offsets are not those that were reviewed: someone has started the connector."""
+        is_changed_by_us = doubtful or self._touched or review.partial
+        if not is_changed_by_us and self._read("the current offsets") != review.before:
+            raise StepFailed("the current offsets changed while Connect did not accept the change", certain=True)
 
     def _give_up(self, error: GitopsConnectError, seen: Offsets, review: Review, *, doubtful: bool) -> StepFailed:
         """The worker has rejected the change, or has not accepted it in time.

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from gitops_connect.families.health_rules import idle_parts
 from gitops_connect.model.config_histories import (
     ConfigHistory,
     ConfigTrial,
@@ -23,6 +24,7 @@ from gitops_connect.model.config_histories import (
 from gitops_connect.model.desired import DesiredConnector, DesiredState, SecretReference, SecretSource, TargetState
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.names import ConnectorName, Revision
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.holds import why_shown_only
 from gitops_connect.plan.ownership_records import drifted
@@ -83,7 +85,7 @@ def find_rollbacks(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
         if desired.name in unsent:
             continue
         trial = history.trial  # never of the healthy config: see `begin_trial`
-        failed = _on_trial(desired, trial, is_waiting=desired.name in waiting)
+        failed = _on_trial(situation, desired, trial, is_waiting=desired.name in waiting)
         if failed is None or not _must_end(situation, desired, trial, problem):
             continue
         old, new = ({**one.config, **one.secrets} for one in (history.healthy, failed))
@@ -135,10 +137,19 @@ def declares_trial(situation: Situation, desired: DesiredConnector) -> bool:
     return trial is not None and trial.digest == declared_config(desired).digest
 
 
-def _on_trial(desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool) -> DeclaredConfig | None:
-    """The config on trial; None if another one is applied now. A newer config that waits does not end a trial."""
-    declared = declared_config(desired)
-    return declared if declared.digest == trial.digest else trial.config if is_waiting else None
+def _on_trial(
+    situation: Situation, desired: DesiredConnector, trial: ConfigTrial, *, is_waiting: bool
+) -> DeclaredConfig | None:
+    """The config on trial; None if another one is applied now, or if the request with it has failed.
+
+    A newer config that waits does not end a trial.
+    """
+    declared, observed = declared_config(desired), situation.observed.connectors.get(desired.name)
+    if declared.digest == trial.digest:
+        return declared
+    if not is_waiting or observed is None or trial.config is None:
+        return None
+    return trial.config if trial.config.config.items() <= observed.config.items() else None
 
 
 def _must_end(situation: Situation, desired: DesiredConnector, trial: ConfigTrial, problem: UnhealthyConnector) -> bool:
@@ -178,7 +189,7 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
             after = replace(after, rolled_back=None)
         observed, problem = situation.observed.connectors.get(desired.name), unhealthy.get(desired.name)
         works = problem is None and observed is not None and observed.is_running
-        if desired.name not in busy:
+        if desired.name not in busy and not (problem is None and _moves(situation, observed)):
             if works and desired.state is TargetState.RUNNING:
                 after = _passed(situation, desired, after, is_waiting=is_waiting)
             elif _is_over(situation, desired, after, problem):
@@ -186,6 +197,11 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
         if after != history:
             changed[desired.name] = after
     return changed
+
+
+def _moves(situation: Situation, observed: ObservedConnector | None) -> bool:
+    """Whether a part of the connector has no worker, or one that does not answer: nobody knows yet what works."""
+    return observed is not None and bool(idle_parts(observed, situation.observed.gone))
 
 
 def queued(situation: Situation, desired: DesiredConnector) -> ConfigHistory:
@@ -210,7 +226,7 @@ def _passed(
         return history
     if trial is not None and options is not None and situation.now - trial.since < options.watch:
         return history
-    works = declared_config(desired) if trial is None else _on_trial(desired, trial, is_waiting=is_waiting)
+    works = declared_config(desired) if trial is None else _on_trial(situation, desired, trial, is_waiting=is_waiting)
     if options is None or works is None or (healthy is not None and healthy.digest == works.digest):
         return replace(history, trial=None)
     return replace(history, healthy=works, trial=None)

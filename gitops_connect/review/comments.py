@@ -111,7 +111,8 @@ class ReviewCommands:
     clock: Clock
     author_may_approve: bool = True
     needed: int = 1
-    _done: set[AnsweredCommand] = field(default_factory=set)
+    _done: dict[int, set[AnsweredCommand]] = field(default_factory=dict)
+    """By the number of the pull request: the ids of a forge may only differ within one."""
 
     def carry_out(self, pull_request: PullRequest, comments: Sequence[Comment], authors: Collection[str] = ()) -> bool:
         """Carry out new commands. Returns whether approvals have changed. Raises the errors of forge and ledger.
@@ -120,12 +121,13 @@ class ReviewCommands:
         """
         is_changed, own = False, {pull_request.author, *authors}
         meant = {AnsweredCommand.of(one): one for one in comments if _MEANT.fullmatch(one.body.strip())}
-        if meant.keys() <= self._done:
+        done = self._done.setdefault(pull_request.number, set())
+        if meant.keys() <= done:
             return False
         user = self.forge.user()
         answered = {answered_command(one.body) for one in comments if one.author == user} - {None}
         for command, comment in meant.items():
-            if command not in self._done and not answered & {command, replace(command, text=None)}:
+            if command not in done and not answered & {command, replace(command, text=None)}:
                 found = _COMMAND.fullmatch(comment.body.strip())
                 reaction, answer = self._answer(pull_request, comment, found, own)
                 is_done = reaction is Reaction.DONE
@@ -134,7 +136,7 @@ class ReviewCommands:
                     self.forge.write_comment(pull_request.number, answer_comment(comment, answer), None)
                     answered.add(command)
                     self._react(pull_request, comment, reaction)
-            self._done.add(command)
+            done.add(command)
         return is_changed
 
     def _react(self, pull_request: PullRequest, comment: Comment, reaction: Reaction) -> None:

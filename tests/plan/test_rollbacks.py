@@ -18,13 +18,14 @@ from gitops_connect.model.config_histories import (
     RollbackTrigger,
 )
 from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, SecretReference, SecretSource
+from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
-from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
+from gitops_connect.model.status import Condition, Conditions, ConditionStatus, ConditionType
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.rollbacks import (
@@ -281,6 +282,38 @@ def test_a_config_keeps_its_commit_while_the_connector_cannot_be_read(declared: 
     queued = QueuedConfig(declared_config(orders(BAD)).digest, given.revision)
     found = next_histories(given, plan(given))
     assert found == ({ORDERS: replace(given.config_histories[ORDERS], queued=queued)} if waits else {})
+
+
+def test_a_config_whose_request_has_failed_is_not_recorded_as_one_that_works() -> None:
+    """Found by seed 47417: the config of the next commit was waiting, and the connector worked with the one before."""
+    policy, newer = Policy(rollout_size=1, rollback=WATCHED), {"topic": "newer"}
+    given = situation(
+        [wanted("a", config=BAD), orders(newer, rollback=None)], [seen("a", config=GOOD), seen("orders", config=GOOD)],
+        owned=["a", "orders"], policy=policy, now=minutes(2), config_histories={ORDERS: history()},
+    )  # fmt: skip
+    waiting = QueuedConfig(declared_config(orders(newer)).digest, REVISION)
+    after = next_histories(given, plan(given))[ORDERS]
+    assert after == replace(history(), trial=None, queued=waiting)
+    there = {**given.observed.connectors, ORDERS: FAILED}
+    failed = replace(given, observed=replace(given.observed, connectors=there))
+    assert find_rollbacks(failed, plan(failed))[ORDERS].rolled_back is not None, "this one was sent"
+
+
+def test_a_trial_goes_on_while_the_connector_has_no_worker() -> None:
+    """Found by seed 73141: the worker was killed in the trial, and the config failed on the next one."""
+    unassigned = seen("orders", "UNASSIGNED", config=BAD)
+    given = at(2, orders(BAD), unassigned, history())
+    assert next_histories(given, plan(given)) == {}
+    failed = at(3, orders(BAD), FAILED, history())
+    assert rolled_back(failed) is not None
+    long = replace(at(9, orders(BAD, rollback=ONLY_FAILED), unassigned, history()), conditions=unassigned_since(2))
+    assert next_histories(long, plan(long))[ORDERS].trial is None, "its worker does not return"
+
+
+def unassigned_since(minute: float) -> Conditions:
+    message, reason = "task 0 is UNASSIGNED", HealthReason.PROGRESSING.value
+    key = (ORDERS, ConditionType.HEALTHY, "")
+    return {key: Condition(key[1], ConditionStatus.UNKNOWN, reason, message, minutes(minute), REVISION)}
 
 
 @pytest.mark.parametrize(("minute", "is_over"), [(1, False), (2, True)])

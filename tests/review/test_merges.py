@@ -392,6 +392,16 @@ def test_each_command_is_answered_once_even_after_a_restart(ledger: Ledger) -> N
     assert (sorted(answers), len(written)) == ([1, 2, 3, 4, 5], 6), "the sixth has the list of commands"
 
 
+def test_the_same_command_on_two_pull_requests_is_answered_on_both(ledger: Ledger) -> None:
+    """Also if a forge counts the comments of each from 1."""
+    forge, other = MemoryForge(), replace(PULL_REQUEST, number=8)
+    commands = ReviewCommands(forge, ledger.reviews, ManualClock())
+    for one in (PULL_REQUEST, other):
+        forge.comments_of[one.number] = [Comment(1, "ana", "gitops-connect plan", is_edited=False)]
+        commands.carry_out(one, forge.comments(one.number))
+        assert "Done" in forge.comments(one.number)[-1].body
+
+
 def test_a_command_that_its_author_corrects_is_read_again_and_one_that_another_corrects_is_refused(
     ledger: Ledger, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -73,9 +73,12 @@ class Account:
 
     @property
     def must_settle(self) -> bool:
-        """Whether an offset change was begun and is not finished, and nobody has started the connector since."""
+        """Whether an offset change was begun and is not finished, and nobody has started the connector since.
+
+        If someone else has altered the offsets since, they are theirs.
+        """
         begun = (saved for name, (_, saved) in self.begun.items() if name not in self.settled)
-        return any(saved.standstill == self.standstill for saved in begun)
+        return self.standstill not in self._altered and any(saved.standstill == self.standstill for saved in begun)
 
     def is_complete(self, name: OffsetChangeName) -> bool:
         """Whether all of it took effect."""

@@ -127,7 +127,9 @@ class Promises:
         assert plan is not None, f"{verb} without a plan"
         declared, account = self._declared(plan.revision)[name], self.world.accounts.of(name)
         if verb in ("create", "resume"):
-            assert not (verb == "resume" and account.must_settle), (
+            instance = self.world.cluster.rules.connectors.get(name)
+            is_stopped = instance is not None and instance.target is Target.STOPPED  # or someone has paused it
+            assert not (verb == "resume" and account.must_settle and is_stopped), (
                 f"{name} is resumed before its offset change is settled"
             )
             assert declared.is_there, f"{verb} {name}, which is not declared"

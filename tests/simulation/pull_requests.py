@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from gitops_connect.daemon.state import Snapshot
 from gitops_connect.model.differences import Direction
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.pull_requests import CommitState
+from gitops_connect.model.pull_requests import Comment, CommitState
 from gitops_connect.model.reviewed_plans import ReviewMode
 from gitops_connect.report.comment_writer import AnsweredCommand, CommentKind, Marker, answered_command, find_marker
 from gitops_connect.report.plan_json import PlanOrigin, render
@@ -278,11 +278,8 @@ class PullRequests:
     def _digests(self) -> Iterator[tuple[int, str]]:
         """The digests in comments of gitops-connect, also in those about blocked changes, the last one last."""
         for number in sorted(self.forge.comments_of):
-            yield from ((number, one.digest) for one in self._own_markers(number) if one.digest is not None)
-
-    def _own_markers(self, number: int) -> list[Marker]:
-        found = (find_marker(one.body) for one in self.forge.comments(number) if one.author == OURS)
-        return [one for one in found if one is not None]
+            markers = _own_markers(self.forge.comments(number))
+            yield from ((number, one.digest) for one in markers if one.digest is not None)
 
     def _may(self, number: int, who: str, verb: str) -> bool:
         if who not in WRITERS:
@@ -341,7 +338,7 @@ class PullRequests:
     def check(self) -> None:
         """After each event."""
         for number in self.forge.branches:
-            kinds = Counter(one.kind for one in self._own_markers(number))
+            kinds = Counter(one.kind for one in _own_markers(self.forge.comments(number)))
             is_alone = len(self.day.world.replicas) == 1  # one that was frozen may write a second comment
             assert not is_alone or kinds.total() == len(kinds), f"pull request {number} has the comments {kinds}"
             comments = self.forge.comments(number)
@@ -362,28 +359,35 @@ class PullRequests:
             self.forge.require_clean(value)
 
     def unfinished(self) -> list[str]:
-        """What the reviews have not done yet, once faults have ceased."""
+        """What the reviews have not done yet, once faults have ceased. A comment that someone deleted was written."""
         found = []
         for one in self.forge.open:
-            markers = [marker for marker in self._own_markers(one.number) if marker.kind is CommentKind.REVIEW]
+            comments = self.forge.comments_of.get(one.number, [])
+            markers = [marker for marker in _own_markers(comments) if marker.kind is CommentKind.REVIEW]
             state = self.forge.status(one.head, PLAN)
             if not self.forge.branches[one.number].is_deleted and (
                 one.head not in [marker.commit for marker in markers] or state is None
             ):
                 found.append(f"pull request {one.number} is not planned: {markers}, {state}")
-            comments = self.forge.comments(one.number)
             answered = {answered_command(each.body) for each in comments if each.author == OURS}
             commands = [each for each in comments if each.author != OURS and each.body.startswith("gitops-connect ")]
             if not self.forge.branches[one.number].is_deleted and {*map(AnsweredCommand.of, commands)} - answered:
                 found.append(f"commands on pull request {one.number} are not answered: {commands}")
         return found
 
-    def digests(self) -> dict[int, list[str | None]]:
-        """The digest in each comment with a plan, of all open pull requests."""
+    def digests(self) -> dict[int, str | None]:
+        """The digest in the last comment with a plan, of all open pull requests that have one."""
         return {
-            one.number: [marker.digest for marker in self._own_markers(one.number) if marker.kind is CommentKind.REVIEW]
+            one.number: marker.digest
             for one in self.forge.open
+            for marker in _own_markers(self.forge.comments(one.number))
+            if marker.kind is CommentKind.REVIEW
         }
+
+
+def _own_markers(comments: Iterable[Comment]) -> list[Marker]:
+    found = (find_marker(one.body) for one in comments if one.author == OURS)
+    return [one for one in found if one is not None]
 
 
 ACTIONS: Mapping[str, Callable[[PullRequests, str], None]] = {
