@@ -286,14 +286,16 @@ def test_a_config_keeps_its_commit_while_the_connector_cannot_be_read(declared: 
 
 def test_a_config_whose_request_has_failed_is_not_recorded_as_one_that_works() -> None:
     """Found by seed 47417: the config of the next commit was waiting, and the connector worked with the one before."""
-    policy, newer = Policy(rollout_size=1, rollback=WATCHED), {"topic": "newer"}
+    policy, newer, before = Policy(rollout_size=1, rollback=WATCHED), {"topic": "newer"}, history()
+    assert before.trial is not None
+    before = replace(before, trial=replace(before.trial, config=declared_config(orders(BAD))))
     given = situation(
         [wanted("a", config=BAD), orders(newer, rollback=None)], [seen("a", config=GOOD), seen("orders", config=GOOD)],
-        owned=["a", "orders"], policy=policy, now=minutes(2), config_histories={ORDERS: history()},
+        owned=["a", "orders"], policy=policy, now=minutes(2), config_histories={ORDERS: before},
     )  # fmt: skip
     waiting = QueuedConfig(declared_config(orders(newer)).digest, REVISION)
     after = next_histories(given, plan(given))[ORDERS]
-    assert after == replace(history(), trial=None, queued=waiting)
+    assert after == replace(before, trial=None, queued=waiting)
     there = {**given.observed.connectors, ORDERS: FAILED}
     failed = replace(given, observed=replace(given.observed, connectors=there))
     assert find_rollbacks(failed, plan(failed))[ORDERS].rolled_back is not None, "this one was sent"
