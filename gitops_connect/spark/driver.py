@@ -68,8 +68,9 @@ class Driver:
         self._master = Master(MasterKind.LOCAL, "")
         self._lost: str | None = None
 
-    def start(self, settings: SparkSettings, cache: Path | None) -> int:
-        """Start the session, and check its executors. Returns the number of parallel tasks."""
+    def start(self, settings: SparkSettings, cache: Path | None) -> tuple[int, str]:
+        """Start the session, and check its executors. Returns the number of parallel tasks, and the Java in words."""
+        java = ""
         self._master = master = master_of(settings.master)
         options = {name: value.read() for name, value in settings.options.items()}
         if not master.answers():
@@ -80,15 +81,16 @@ class Driver:
             from pyspark import SparkContext  # noqa: PLC0415 - the parent need not have PySpark
             from pyspark.sql import SparkSession  # noqa: PLC0415 - the parent need not have PySpark
 
-            java = find_java(os.environ)
-            self._archive = _archive(java, cache)
-            gateway = _launch_java(master, options, java, self._archive, self._directory)
+            found = find_java(os.environ)
+            java = f" with Java {found.version} ({found.path})"
+            self._archive = _archive(found, cache)
+            gateway = _launch_java(master, options, found, self._archive, self._directory)
             self._java = gateway.proc
             self._spark = SparkSession(SparkContext(gateway=gateway))
             if master.kind is MasterKind.LOCAL:
-                return int(self._spark.sparkContext.defaultParallelism)
+                return int(self._spark.sparkContext.defaultParallelism), java
             Thread(target=self._watch, daemon=True).start()
-        return prepare_executors(self._spark, self._directory, settings.directory)
+        return prepare_executors(self._spark, self._directory, settings.directory), java
 
     def answer(self, number: int, task: str, content: bytes) -> None:
         """Send the result of a function of the session, or its error. The first function is `start`."""

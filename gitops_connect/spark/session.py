@@ -128,13 +128,13 @@ def start_session(settings: SparkSettings, environment: Mapping[str, str], say: 
     session = Session(master, environment)
     task = f"Spark could not be started ({master.shown})"
     try:
-        session.parallelism = session.run(Driver.start, settings, cache, task=task)
+        session.parallelism, java = session.run(Driver.start, settings, cache, task=task)
     except BaseException as error:
         session.close()
         if isinstance(error, ModuleNotFoundError):
             raise UsageError(f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'") from error
         raise
-    say("Spark has started")
+    say(f"Spark has started{java}")
     return session
 
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from pathlib import Path
 from queue import SimpleQueue
 from random import randrange
@@ -80,16 +81,18 @@ class Copy:
             finally:
                 rmtree(self._temporary)
 
-    def notices(self, mutant: Mutant, lines: Lines) -> str:
-        """What notices the mutant first; empty if nothing does."""
+    def notices(self, mutant: Mutant, lines: Lines, lines_of_daemon: Lines) -> str:
+        """What notices the mutant first; empty if nothing does. The tests of the daemon come last: they often wait."""
         file = self.tree / mutant.file
         original, times = file.read_bytes(), file.stat()
         near, far = _tests(mutant, original.decode(), lines)
+        slow = sorted(chain(*_tests(mutant, original.decode(), lines_of_daemon)))
         checks = {
             **({"tests of the room": ("-m", *PYTEST, *near)} if near else {}),
             **({"other tests": ("-m", *PYTEST, *far)} if far else {}),
             "types": ("-m", "mypy"),
             "simulation": ("-c", DAYS),
+            **({"daemon": ("-m", *PYTEST, *slow)} if slow else {}),
         }
         file.write_text(mutant.code)
         try:
@@ -125,8 +128,10 @@ def copies() -> Iterator[list[Copy]]:
         quick = (*run, "not slow and not e2e and not thorough")
         # Nearly all tests of the ledger are slow, because each needs a file. Those on PostgreSQL are not tried.
         of_ledger = (*run, "slow and not thorough", "-k", "not postgres", "tests/ledger")
-        for command in (quick, of_ledger, ("mypy",)):
-            succeeds = copy.run("-m", *command, EXECUTED_LINES=str(copy.tree / "executed"))
+        of_daemon = (*run, "slow and not e2e and not thorough", "tests/daemon")
+        for command in (quick, of_ledger, of_daemon, ("mypy",)):
+            file = copy.tree / ("executed-of-daemon" if command == of_daemon else "executed")
+            succeeds = copy.run("-m", *command, EXECUTED_LINES=str(file))
             assert succeeds, f"{command[0]} fails without a mutant: {copy.output.read_text()[-5000:]}"
         for one in others:
             copytree(copy.tree, one / "tree")
@@ -134,16 +139,18 @@ def copies() -> Iterator[list[Copy]]:
 
 
 def test_at_least_95_percent_are_noticed(copies: list[Copy]) -> None:
-    executed = CoverageData(str(copies[0].tree / "executed"))
+    executed, of_daemon = (CoverageData(str(copies[0].tree / name)) for name in ("executed", "executed-of-daemon"))
     executed.read()
+    of_daemon.read()
     free = SimpleQueue[Copy]()
     for one in copies:
         free.put(one)
 
     def missed(make: Callable[[], Mutant]) -> Mutant | None:
         copy, mutant = free.get(), make()
+        lines = (one.contexts_by_lineno(str(copies[0].tree / mutant.file)) for one in (executed, of_daemon))
         try:
-            by = copy.notices(mutant, executed.contexts_by_lineno(str(copies[0].tree / mutant.file)))
+            by = copy.notices(mutant, *lines)
         finally:
             free.put(copy)
         print(f"{by or 'NOT NOTICED'}: {mutant}", flush=True)

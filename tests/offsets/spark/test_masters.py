@@ -277,7 +277,9 @@ def test_a_killed_process_is_named_and_another_one_started(
         said = asked.answer()
         assert said.endswith(f"because Spark failed: {says}"), said
         assert asked.verdicts() == on_this_machine
-        assert asked.errors == "starting Spark (local[2])\nSpark has started\n" * 2
+        java = find_java(os.environ)
+        started = f"Spark has started with Java {java.version} ({java.path})"
+        assert asked.errors == f"starting Spark (local[2])\n{started}\n" * 2
 
 
 JAVA = """#!/bin/sh
