@@ -358,9 +358,11 @@ def _finish_stray(situation: Situation, unfinished: Unfinished) -> ConnectorPlan
     if started := started_since(situation, offset_change):
         unknown = replace(_show_begun(offset_change, OffsetChangeStatus.UNKNOWN), message=started)
         return ConnectorPlan(name, offset_changes=(unknown,))
-    if observed.state is not WorkerState.STOPPED or (current is None and unfinished.review is None):
-        why = "in progress, but its connector is no longer declared and is not stopped"
-        return ConnectorPlan(name, notes=(f"offset change {offset_change.name}: {why}",))
+    is_stopped = observed.state is WorkerState.STOPPED
+    if not is_stopped or (current is None and unfinished.review is None):
+        why = "its offsets could not be read" if is_stopped else "is not stopped"
+        note = f"offset change {offset_change.name}: in progress, but its connector is no longer declared and {why}"
+        return ConnectorPlan(name, notes=(note,))
     shape = situation.offsets.shapes.get(name)
     seen = unfinished.review or review_unfinished(offset_change, unfinished.before, current or {}, shape)
     seen = with_store(situation, offset_change, seen)

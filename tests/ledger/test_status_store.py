@@ -78,6 +78,8 @@ def test_only_a_plan_that_is_shown_can_be_approved_and_it_stays_approved(ledger:
     ledger.reviews.record(NEXT, PlanPurpose.APPROVAL, LATER)
     assert not ledger.reviews.approve(replace(ANA, digest=Digest("d3")))
     assert ledger.reviews.approved([7, 8]) == [PLAN]
+    assert not ledger.reviews.revoke(8, ANA.digest), "it was approved on another pull request"
+    assert ledger.reviews.approved([7, 8]) == [PLAN]
     assert ledger.reviews.approvals(7) == [bob, ANA]
     assert ledger.reviews.approvals(8) == []
 

@@ -57,6 +57,7 @@ def test_the_schedule_is_that_of_strimzi() -> None:
     assert minutes == [0, 2, 6, 12, 20, 30]
     end = outlook(planned(restarts=restarts, now=now))
     assert (end.gave_up, end.next, end.why_not) == (True, None, "gave up after 6 automatic restarts")
+    assert end.last == restarts[ORDERS].last
 
 
 def test_only_the_daemon_restarts() -> None:

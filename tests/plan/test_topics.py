@@ -175,6 +175,7 @@ def test_topics_that_are_not_allowed_and_those_that_never_came_are_said_and_chan
         "it has used no topic that matches a, e (spec.topics.expected)",
     )
     assert made.unexpected_topics == {ORDERS: orders.notes[0]}
+    assert made.active_topics == 2
     assert made.is_empty
     assert not plan(given(RULED, topics={"orders": ["a", "e"]})).connectors
     assert not plan(given(RULED, None, topics={"orders": ["b"]})).unexpected_topics, "what another connector has left"
