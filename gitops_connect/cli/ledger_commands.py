@@ -48,7 +48,10 @@ def show(
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """List the recorded offset changes, newest first: the last 100 as a table, all as JSON or YAML."""
+    """List the recorded offset changes, newest first.
+
+    A table has the last 100, JSON and YAML have all of them.
+    """
     with cluster_commands.opened(context) as runtime:
         clusters, changes = chosen_in(runtime.settings, cluster), runtime.ledger.offset_changes
         if name is not None:

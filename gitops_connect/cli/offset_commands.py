@@ -373,7 +373,10 @@ def _problems(checked: CheckedManifest) -> str:
 def history(
     context: typer.Context, connector: Connector, cluster: Cluster = None, output: ListOutput = TableOutput.TABLE
 ) -> int:
-    """Show the offset changes of a connector, newest first: the last 100 as a table, all as JSON or YAML."""
+    """Show the offset changes of a connector, newest first.
+
+    A table has the last 100, JSON and YAML have all of them.
+    """
     with opened(context) as runtime:
         clusters, name = chosen_in(runtime.settings, cluster), ConnectorName(connector)
         most = recorded_changes.MOST_CHANGES if output is TableOutput.TABLE else None

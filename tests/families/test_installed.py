@@ -201,7 +201,7 @@ def checked(directory: Path, *more: str) -> str:
     (directory / "connectors").mkdir()
     (directory / "connectors" / "queue.yaml").write_text(DOCUMENT)
     (directory / "offsets.jsonl").write_text(GUIDE["json"].text)
-    (directory / "gitops-connect.toml").write_text("")
+    (directory / "gitops-connect.toml").write_text("[spark]\nmin_size = 0\n")
     program, command = GUIDE["sh"].text.split(maxsplit=1)
     ran = subprocess.run(
         [Path(sys.executable).with_name(program), *command.split(), *more],

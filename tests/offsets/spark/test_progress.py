@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 class Halfway:
-    """A session whose job ends once its progress was told."""
+    """A session whose job ends after the first message about its progress."""
 
     parallelism = 1
 
