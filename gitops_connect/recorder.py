@@ -227,21 +227,21 @@ class LedgerRecords:
                 for outcome in outcomes:
                     self._record_outcome(outcome)
                 recorded = self._record_steps(outcomes)
-        except GitopsConnectError:
+        except Exception:  # after any error of one step, the others are recorded
             self._after_each(outcomes, listen)
         else:
             for outcome in recorded:
                 listen(outcome)
 
     def _after_each(self, outcomes: Sequence[StepOutcome], listen: Callable[[StepOutcome], object]) -> None:
-        recorded, errors = outcomes, list[GitopsConnectError]()
+        recorded, errors = outcomes, list[Exception]()
         with suppress(GitopsConnectError):
             recorded = self._record_steps(outcomes)
         for outcome in recorded:
             try:
                 with self._ledger.together():
                     self._record_outcome(outcome)
-            except GitopsConnectError as error:
+            except Exception as error:  # one step must not keep the others from being recorded; it is raised below
                 errors.append(error)
             else:
                 listen(outcome)

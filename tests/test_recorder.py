@@ -324,11 +324,11 @@ def test_a_deleted_connector_is_forgotten_after_the_reset_of_its_topics(
 
 
 @contextmanager
-def breaking(table: str, error: BaseException) -> Iterator[None]:
-    """Each insertion into the table raises the error meanwhile."""
+def breaking(table: str, error: BaseException, of: str = "") -> Iterator[None]:
+    """Each insertion into the table, or each with that value, raises the error meanwhile."""
 
     def fail(*arguments: Any) -> None:
-        if str(arguments[2]).startswith(f"INSERT INTO {table} "):
+        if str(arguments[2]).startswith(f"INSERT INTO {table} ") and of in str(arguments[3]):
             raise error
 
     event.listen(Engine, "before_cursor_execute", fail)
@@ -406,6 +406,18 @@ class TestOutcomes:
         with breaking("steps", LedgerUnusable("the disk is full")):
             records.after([StepOutcome(planned.steps[0], Result.APPLIED)], recorded.append)
         assert (recorded[0].id, owned(ledger), self.journal(ledger)) == (None, {"orders": Origin.CREATED}, [])
+
+    def test_a_bug_in_the_record_of_one_step_does_not_keep_another_one_from_being_recorded(
+        self, ledger: WatchedLedger
+    ) -> None:
+        about = situation([wanted("orders"), wanted("other")])
+        planned = plan(about)
+        records = LedgerRecords(ledger, about, planned, ManualClock())
+        recorded: list[StepOutcome] = []
+        with breaking("ownership", ZeroDivisionError(), of="'orders'"), pytest.raises(ZeroDivisionError):
+            records.after([StepOutcome(step, Result.APPLIED) for step in planned.steps], recorded.append)
+        assert [one.step.connector for one in recorded] == ["other"]
+        assert owned(ledger).keys() == {"other"}
 
     def test_a_process_without_its_lease_records_only_what_it_did(self, ledger: WatchedLedger) -> None:
         with suppress(LedgerBusy), ledger.lease(CLUSTER, ManualClock()) as lease:

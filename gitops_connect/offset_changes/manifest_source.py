@@ -185,7 +185,7 @@ class ManifestVerdicts:
 
 @dataclass(frozen=True, slots=True)
 class SparkChecks:
-    """Checks on a shared Spark session; `say` receives messages about long offset changes."""
+    """Checks on a shared Spark session, or in a process without Spark; `say` receives messages about long checks."""
 
     sessions: SharedSession
     say: Say

@@ -189,7 +189,7 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
             after = replace(after, rolled_back=None)
         observed, problem = situation.observed.connectors.get(desired.name), unhealthy.get(desired.name)
         works = problem is None and observed is not None and observed.is_running
-        if desired.name not in busy and not (problem is None and _moves(situation, observed)):
+        if desired.name not in busy and not (problem is None and _has_no_worker(situation, observed)):
             if works and desired.state is TargetState.RUNNING:
                 after = _passed(situation, desired, after, is_waiting=is_waiting)
             elif _is_over(situation, desired, after, problem):
@@ -199,7 +199,7 @@ def next_histories(situation: Situation, plan: Plan) -> dict[ConnectorName, Conf
     return changed
 
 
-def _moves(situation: Situation, observed: ObservedConnector | None) -> bool:
+def _has_no_worker(situation: Situation, observed: ObservedConnector | None) -> bool:
     """Whether a part of the connector has no worker, or one that does not answer: nobody knows yet what works."""
     return observed is not None and bool(idle_parts(observed, situation.observed.gone))
 
