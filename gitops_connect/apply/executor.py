@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
-_READERS = 16
-"""Threads for what new connectors report. Nearly all reads end at once; more hanging reads than these queue up."""
 
 
 @span("apply")
@@ -60,7 +58,10 @@ class _Run:
         self._options = options
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
-        self._readers = cluster.threads(_READERS)
+        self._parallelism = max(1, options.parallelism)
+        # What new connectors report takes up to half of the requests: reads that hang must not hold up the others.
+        self._most_reads = max(1, self._parallelism // 2)
+        self._readers = cluster.threads(self._most_reads)
         self._context = StepContext(
             cluster,
             options,
@@ -89,7 +90,7 @@ class _Run:
         self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
-        with self._readers, self._cluster.threads(max(1, self._options.parallelism) + 1) as pool:
+        with self._readers, self._cluster.threads(self._parallelism + 1) as pool:
             while self._ready or self._later or self._sending or self._waiting or self._ended:
                 self._report_ended()
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
@@ -151,6 +152,7 @@ class _Run:
 
     def _send(self, pool: Executor) -> None:
         now = self._clock.monotonic()
+        self._reads = [one for one in self._reads if not one.done()]
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
@@ -159,7 +161,7 @@ class _Run:
             self._sending[pool.submit(in_trace(carry_out), run.step, self._context)] = run
 
     def _has_room(self) -> bool:
-        return len(self._sending) < max(1, self._options.parallelism)
+        return len(self._sending) < max(1, self._parallelism - min(len(self._reads), self._most_reads))
 
     def _take_snapshot(self, pool: Executor) -> None:
         is_due = self._clock.monotonic() >= self._pace.due(busy=bool(self._ready))
@@ -173,7 +175,6 @@ class _Run:
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times()))
-        self._reads = [one for one in self._reads if not one.done()]
         under_way: list[Future[Any]] = [*self._sending, *self._reads]
         if self._snapshot_taken is not None:
             under_way.append(self._snapshot_taken)

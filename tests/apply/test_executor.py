@@ -209,6 +209,27 @@ def test_requests_run_in_parallel_up_to_the_limit(clock: ManualClock) -> None:
     assert cluster.most_at_once == 3
 
 
+def test_reads_of_new_connectors_count_as_requests_and_hold_up_no_other_connector(clock: ManualClock) -> None:
+    cluster, all_created, pair = MemoryCluster(clock), threading.Event(), threading.Barrier(2)
+    created, reads, at_once = set[str](), list[str](), list[int]()
+
+    def wait_for_others(verb: str, name: str) -> None:
+        if verb == "create":
+            at_once.append(cluster.at_once + len(reads))
+            pair.wait(timeout=10)
+            created.add(name)
+            if len(created) == 10:
+                all_created.set()
+        elif not all_created.is_set():  # no read ends before that
+            reads.append(name)
+            assert all_created.wait(10)
+
+    cluster.on_call = wait_for_others
+    outcomes = run(cluster, *(step(f"n{i}", Action.CREATE, {}) for i in range(10)), parallelism=4)
+    assert set(results(outcomes)) == {APPLIED}
+    assert (len(reads), max(at_once)) == (2, 4)
+
+
 def test_a_connector_that_fails_to_start_says_why_without_its_secrets(clock: ManualClock) -> None:
     trace = "org.example.Oops: cannot log in with hunter22 or old-one at host\n\tat org.example.Secret(hunter22)"
     cluster = MemoryCluster(clock, delay=0)

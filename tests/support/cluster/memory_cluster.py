@@ -116,10 +116,9 @@ class MemoryCluster:
         self.changed: list[tuple[ConnectorName, OffsetPatch | None]] = []
         self.offset_looks: list[ConnectorName] = []
         self.calls: list[tuple[str, str]] = []
-        self.looks = self.name_looks = self.waits_for_herder = self.most_at_once = 0
+        self.looks = self.name_looks = self.waits_for_herder = self.at_once = self.most_at_once = 0
         self.on_call: Callable[[str, str], None] = lambda verb, name: None
         self.on_change: Callable[[ConnectorName, Offsets, Offsets], None] = lambda name, before, after: None
-        self._at_once = 0
         self._lock = threading.RLock()
         for one in present:
             self.put(one)
@@ -333,8 +332,8 @@ class MemoryCluster:
         self, verb: str, name: ConnectorName, effect: Callable[[], object], secrets: frozenset[str] = frozenset()
     ) -> None:
         with self._lock:
-            self._at_once += 1
-            self.most_at_once = max(self.most_at_once, self._at_once)
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
         try:
             self.on_call(verb, name)
             request = ConnectRequest(
@@ -350,7 +349,7 @@ class MemoryCluster:
                     raise fault.error
         finally:
             with self._lock:
-                self._at_once -= 1
+                self.at_once -= 1
 
 
 @contextmanager
