@@ -88,4 +88,4 @@ class StepContext:
     interrupted: Callable[[], bool]
     progress: Callable[[SendingProgress], None]
     readers: Executor
-    sending: Lock = field(default_factory=Lock, repr=False)
+    sending: Lock = field(default_factory=Lock)

@@ -173,7 +173,7 @@ def upgrade(connection: Connection) -> None:
 def check_rows(connection: Connection, place: str) -> None:
     """Raise LedgerUnusable, which names table, row and column, for the first value that cannot be read."""
     for table in METADATA.tables.values():
-        for found in _damaged(connection, table) if table is not PROPERTIES else ():
+        for found in _damaged(connection, table):
             raise LedgerUnusable(f"the ledger {place} is damaged: {found}; nothing was changed; restore a backup")
 
 

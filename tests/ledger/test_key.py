@@ -71,6 +71,15 @@ def test_a_key_that_everybody_may_read_is_refused(tmp_path: Path, mode: int, acc
             Ledger.open(URL, tmp_path, None)
 
 
+def test_a_key_that_is_no_file_is_refused(tmp_path: Path) -> None:
+    Ledger.open(URL, tmp_path, None)
+    key = tmp_path / "state.db.key"
+    key.unlink()
+    key.mkdir(0o700)
+    with pytest.raises(LedgerUnusable, match=r"cannot read the key \S+/state\.db\.key: it is a directory"):
+        Ledger.open(URL, tmp_path, None)
+
+
 def test_a_short_key_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"\[state\] key: expected at least 16 bytes"):
         Ledger.open(URL, tmp_path, b"hunter2")

@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from support.cluster.manual_clock import ManualClock
 from support.ledger.ledger_places import LedgerPlace, writes
 
@@ -82,6 +82,14 @@ def test_from_another_machine_it_is_taken_over_only_when_expired(
             with pytest.raises(LedgerBusy, match="was lost"):
                 lost.renew()
             taken.check()
+
+
+def test_a_lease_that_was_removed_is_lost(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
+    with ledger.lease("local", clock, TTL) as lost:
+        with closing(place.database()) as database, database.write() as connection:
+            connection.execute(delete(LEASES))
+        with pytest.raises(LedgerBusy, match="the lease of cluster local was lost: it was removed from the ledger"):
+            lost.check()
 
 
 def test_who_lost_it_does_not_give_back_the_others(ledger: Ledger, clock: ManualClock, place: LedgerPlace) -> None:
