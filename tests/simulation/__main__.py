@@ -17,6 +17,8 @@ from simulation.schedules import BadDay, Beginnings, live, schedule_of, shortest
 
 _AT_ONCE = 100
 """Seeds of one task of a process."""
+_TOLD = 10_000
+"""Seeds between two reports of the progress."""
 _SHRUNK = 5
 """Bad days that are shrunk."""
 _SHARE = 0.01
@@ -48,9 +50,11 @@ def main(seeds: int, first: int) -> int:
     tasks = [range(one, min(one + _AT_ONCE, first + seeds)) for one in range(first, first + seeds, _AT_ONCE)]
     with tempfile.TemporaryDirectory() as directory:
         with ProcessPoolExecutor(os.cpu_count()) as processes:
-            for more, failed in processes.map(partial(_live, directory), tasks):
+            for task, (more, failed) in zip(tasks, processes.map(partial(_live, directory), tasks), strict=True):
                 coverage += more
                 bad += failed
+                if (lived := task.stop - first) % _TOLD == 0:
+                    print(f"{lived} seeds in {time.monotonic() - began:.0f} s; failed: {bad}", flush=True)
         print(*coverage.lines(ACTIONS), sep="\n")
         for one in bad[:_SHRUNK]:
             print(shortest_of(one, _beginnings(directory)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from random import Random
 
 from gitops_connect.errors import (
@@ -59,15 +60,15 @@ class UnseenCommit(LedgerUnusable):
 UNSEEN = "takes effect, but is not answered"
 HALF = "takes half of its effect, and is answered 500"
 """Of a change of offsets. Others take none."""
-ERRORS: Mapping[str, GitopsConnectError] = {
-    "finds a full disk": LedgerUnusable("the disk of the ledger is full"),
-    UNSEEN: OutcomeUnknown("no answer"),
-    "gets no answer and takes no effect": OutcomeUnknown("no answer"),
-    "is not answered": ConnectUnavailable("nobody"),
-    "is answered 409": RebalanceInProgress("rebalancing"),
-    "is answered 400": Rejected("the worker rejects it"),
-    "is answered 500": ConnectRefused("the worker has a bug"),
-    HALF: OffsetsNotChanged("the worker has failed"),
+ERRORS: Mapping[str, Callable[[], GitopsConnectError]] = {
+    "finds a full disk": partial(LedgerUnusable, "the disk of the ledger is full"),
+    UNSEEN: partial(OutcomeUnknown, "no answer"),
+    "gets no answer and takes no effect": partial(OutcomeUnknown, "no answer"),
+    "is not answered": partial(ConnectUnavailable, "nobody"),
+    "is answered 409": partial(RebalanceInProgress, "rebalancing"),
+    "is answered 400": partial(Rejected, "the worker rejects it"),
+    "is answered 500": partial(ConnectRefused, "the worker has a bug"),
+    HALF: partial(OffsetsNotChanged, "the worker has failed"),
 }
 
 

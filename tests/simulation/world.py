@@ -220,7 +220,7 @@ class SimulatedClient:
     def _read(self, verb: str, work: Callable[..., Any], *arguments: Any, **more: Any) -> Any:
         self._replica.touch(verb)
         if verb in READS and (fault := self._replica.world.fault(Point.READ)):
-            raise ERRORS[fault]
+            raise ERRORS[fault]()
         return work(*arguments, **more)
 
     def _effect(self, *request: Any, **more: Any) -> Any:
@@ -259,7 +259,7 @@ class SimulatedClient:
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
         if fault:
             world.note(f"{verb} {fault}")
-            raise ERRORS[fault]
+            raise ERRORS[fault]()
         return answer
 
 
@@ -359,7 +359,7 @@ class Replica:
             self.die("the commit")
         elif fault:
             self.world.note(f"{self.life.name} {fault}")
-            raise ERRORS[fault]
+            raise ERRORS[fault]()
 
     def freeze(self, fault: str, what: str) -> None:
         self.world.note(f"{self.life.name} {fault} before {what}")
