@@ -54,7 +54,8 @@ def limit_rollout(
         **{one.name: _end_of_trial(situation, one) for one in declared if _is_on_trial(situation, one, ill)},
     }
     room = max(0, policy.rollout_size - len(trials)) if policy.rollout_size else len(connectors)
-    until = min((end for end in trials.values() if end is not None), default=None)
+    # A trial whose time is over goes on until the connector has a worker: nobody knows when.
+    until = min((end for end in trials.values() if end is not None and end > situation.now), default=None)
     for one in connectors:
         if not one.admits(Intent.CONFIGURE):
             yield one

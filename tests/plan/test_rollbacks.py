@@ -428,7 +428,7 @@ def rollout(states: dict[str, str], minute: float, policy: Policy, **more: Any) 
     observed = [
         seen(
             name,
-            "STOPPED" if state == "stopped" else "RUNNING",
+            {"stopped": "STOPPED", "moves": "UNASSIGNED"}.get(state, "RUNNING"),
             config=GOOD if state == "new" else BAD,
             tasks=["Boom"] if state == "fails" else None,
         )
@@ -467,6 +467,16 @@ def test_the_next_connectors_follow_when_those_before_have_worked_for_the_time_o
     assert waits == sum(state in ("new", "newer") for state in states.values()) - len(expected)
     known = policy.rollback is not None and waits and {"works", "newer"} & {*states.values()}
     assert until_rollout_continues(made, minutes(minute)) == pytest.approx((2 - minute) * 60 if known else math.inf)
+
+
+def test_nobody_knows_when_a_trial_ends_whose_connector_has_no_worker_at_its_end() -> None:
+    """The daemon reconciled without a pause when its rollout was to continue in the past."""
+    one_by_one = replace(TWO, rollout_size=1)
+    made = rollout({"a": "moves", "b": "new"}, 1.5, one_by_one)
+    assert until_rollout_continues(made, minutes(1.5)) == pytest.approx(30)
+    made = rollout({"a": "moves", "b": "new"}, 2.5, one_by_one)
+    assert until_rollout_continues(made, minutes(2.5)) == math.inf
+    assert waiting_for_rollout(made) == 1
 
 
 STOPS: dict[str, str] = {"a": "fails", "b": "new", "c": "new"}

@@ -255,7 +255,9 @@ class Promises:
         assert not size or len(others) < size or earlier is not None, (
             f"{name} gets a new config during trials of {others}"
         )
-        if reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
+        plan = replica.view.plan
+        was_healthy = plan is None or name not in {one.name for one in plan.unhealthy}  # it may work again meanwhile
+        if was_healthy and reported is not None and [state for state, _ in reported.tasks] == ["RUNNING"]:
             history = self.world.ledger.configs.of(LOCAL).get(ConnectorName(name))
             now, has_healthy = self.world.timeline.now, history is not None and history.healthy is not None
             recorded = now if history is None or history.trial is None else self.world.seconds_of(history.trial.since)

@@ -17,6 +17,8 @@ from typing import Any
 from greenlet import getcurrent, greenlet
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
+_AT_ONCE = 10_000
+"""Events at one time, at most: more of them are a loop without an end."""
 
 
 class Killed(BaseException):
@@ -82,9 +84,11 @@ class Timeline:
 
     def run(self, seconds: float) -> None:
         """Let everything happen that is due within so many seconds."""
-        until = self.now + seconds
+        until, at_once = self.now + seconds, 0
         while self._due and self._due[0][0] <= until and not self.errors:
             at, _, life, event = heapq.heappop(self._due)
+            at_once = at_once + 1 if at == self.now else 0
+            assert at_once < _AT_ONCE, f"{life.name} does not wait"
             if life.frozen_until > at:  # what was about to happen in the process happens first when it wakes
                 heapq.heappush(self._due, (life.frozen_until, next(self._order), life, event))
                 continue
