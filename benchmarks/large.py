@@ -70,13 +70,14 @@ def measure(directory: Path) -> Iterator[Figure]:
     warm, memory = {}, {}
     for count in (FEW, MANY):
         manifest = _written(directory / f"{count}.jsonl", count, "clean")
-        duck, spark = _side_by_side(directory, manifest, current, RUNS[count])
+        duck, spark, processes = _side_by_side(directory, manifest, current, RUNS[count])
         words = f"{count:,} entries"
         others = [one["seconds"] for one in duck]
         limits = (COLD, WARM, QUICKER) if count == MANY else (None, None, None)
-        for key, state, limit in zip(("cold", "warm"), ("from the start", "session running"), limits, strict=False):
-            figure = Figure(f"Spark, {state}, {words}", 0, "s", limit)
-            yield compared(figure, [one[key] for one in spark], "DuckDB", others)
+        for who, runs in (("Spark", spark), ("without Spark", processes)):
+            for key, state, limit in zip(("cold", "warm"), ("from the start", "once more"), limits, strict=False):
+                figure = Figure(f"{who}, {state}, {words}", 0, "s", limit)
+                yield compared(figure, [one[key] for one in runs], "DuckDB", others)
         figure = Figure(f"Spark, from the start, {words}", 0, "s", limits[2])
         yield compared(figure, [one["cold"] for one in spark], "jsonschema, extrapolated", [count * rate] * len(spark))
         warm[count], memory[count] = min(one["warm"] for one in spark), max(one["memory"] for one in spark)
@@ -195,15 +196,17 @@ def _columns(path: Path, lines: Path) -> Path:
     return path
 
 
-def _side_by_side(directory: Path, manifest: Path, current: Path, runs: int) -> tuple[list[Any], list[Any]]:
-    """Run both in turns, so that other work of the machine affects both."""
-    duck, spark = [], []
+def _side_by_side(directory: Path, manifest: Path, current: Path, runs: int) -> tuple[list[Any], list[Any], list[Any]]:
+    """Run DuckDB, Spark and the check without Spark in turns, so that other work of the machine affects all."""
+    duck, spark, processes, cache = [], [], [], str(directory / "cache")
     for _ in range(runs):
         duck.append(_run("duckdb_engine", str(manifest), str(current), "2"))
-        spark.append(_run("spark_engine", str(manifest), str(current), str(directory / "cache")))
-    if duck[0]["rules"] != {rule: n for rule, n in spark[0]["rules"].items() if rule not in _REPEATS}:
-        raise NotMeasured("the two do not find the same")
-    return duck, spark
+        spark.append(_run("spark_engine", str(manifest), str(current), cache))
+        processes.append(_run("spark_engine", str(manifest), str(current), cache, ""))
+    for one in (spark[0], processes[0]):
+        if duck[0]["rules"] != {rule: n for rule, n in one["rules"].items() if rule not in _REPEATS}:
+            raise NotMeasured("the two do not find the same")
+    return duck, spark, processes
 
 
 _FORMS = {

@@ -1,7 +1,7 @@
 """Measures the Spark engine: a program that gets the manifest, the current offsets, a cache directory, and a master.
 
 It checks the manifest twice, as a reconciliation does: from its own start, and with the session that then runs. With
-`ready` it checks it a third time and also prepares the offsets to send.
+`ready` it checks it a third time and also prepares the offsets to send. If the master is empty, Spark is not used.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ def main(manifest: str, saved: str, cache: str, master: str = "local[*]", ready:
     files = (LargeFile(manifest, manifest),)
     request = LargeManifest(Location(manifest), files, context, OffsetChangeKind.ALTER, current)
     seconds = []
-    with closing(SharedSession(SparkSettings(master, min_size=Size(0)), os.environ, Path(cache))) as sessions:
+    settings = SparkSettings(master, min_size=Size(0)) if master else SparkSettings(min_size=Size(2**62))
+    with closing(SharedSession(settings, os.environ, Path(cache))) as sessions:
         spark = SparkChecks(sessions, lambda _: None)
         for asked in ("cold", "warm", *([ready] if ready else [])):
             begun = START if asked == "cold" else time.perf_counter()

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -52,6 +52,8 @@ def context_of(
     return ManifestContext(connector.name, config, None, schema, acknowledged, shape)
 
 
+_PROCESS = 32 * 2**20
+"""The bytes of manifests for which another process pays: it starts within the time in which they are checked."""
 FoundManifest = Manifest | tuple[LargeFile, ...]
 """A manifest in memory, or the files of one that is too large for this process."""
 
@@ -195,12 +197,12 @@ class SparkChecks:
     ) -> list[LargeVerdict]:
         """One verdict for each manifest, in their order, by one job. The manifests are read while Spark starts.
 
-        Without Spark, a process of its own does the same if the files are smaller than `[spark] min_size`.
+        Without Spark, other processes do the same if the files are smaller than `[spark] min_size`.
         The directory `ready` receives the entries to send, for changes that nothing blocks; `violations` receives a
         list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
         installed.
         """
-        with self.started_early() if self.needs_spark(manifests) else self.sessions.without_spark() as process:
+        with self.started_early() if self.needs_spark(manifests) else self._processes(manifests) as processes:
             try:
                 from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - see above
             except ModuleNotFoundError as error:
@@ -208,20 +210,23 @@ class SparkChecks:
                     f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
                 ) from error
             job = replace(check.prepare(manifests), directories=job_files.job_directories(ready, violations))
-            if process is not None:
-                return check.carry_out(manifests, job, check.LocalEngine(process))
+            if processes:
+                with workspace(self.sessions.directory) as directory:
+                    return check.carry_out(manifests, job, check.LocalEngine(processes, directory))
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
             return check.carry_out(manifests, job, check.SparkEngine(session, self.say))
 
     def needs_spark(self, manifests: Sequence[LargeManifest]) -> bool:
         """Whether Spark checks them. Nobody knows how large the content of a compressed file is. Raises OSError."""
-        files = [file for one in manifests for file in one.all_files]
-        size = sum(Path(one.path).stat().st_size for one in files)
-        return size >= self.sessions.settings.min_size or any(one.is_packed for one in files)
+        is_packed = any(file.is_packed for one in manifests for file in one.all_files)
+        return is_packed or _size(manifests) >= self.sessions.settings.min_size
+
+    def _processes(self, manifests: Sequence[LargeManifest]) -> AbstractContextManager[Sequence[Session]]:
+        return self.sessions.without_spark(max(1, min(os.cpu_count() or 1, _size(manifests) // _PROCESS)))
 
     @contextmanager
-    def started_early(self) -> Iterator[Session | None]:
+    def started_early(self) -> Iterator[Sequence[Session]]:
         """Start the session during the block. If it does not start, the next user of the session gets the error."""
 
         def start() -> None:
@@ -231,7 +236,7 @@ class SparkChecks:
         starting = Thread(target=start, daemon=True)
         starting.start()
         try:
-            yield None
+            yield []
         finally:
             starting.join()
 
@@ -242,6 +247,10 @@ class SparkChecks:
 
             self.say(f"copying {uri}")
             return file_copy.copy(session, uri, takes, directory)
+
+
+def _size(manifests: Sequence[LargeManifest]) -> int:
+    return sum(Path(file.path).stat().st_size for one in manifests for file in one.all_files)
 
 
 def check_manifests(
@@ -295,7 +304,7 @@ def workspace(parent: Path) -> Iterator[Path]:
                 shutil.rmtree(left, ignore_errors=True)
         yield path
     except OSError as error:
-        what = f"files for Spark cannot be written to {parent}: {error}; check [spark] directory"
+        what = f"files of large manifests cannot be written to {parent}: {error}; check [spark] directory"
         if error.errno in FULL:
             raise without_space(SparkUnusable, what, parent) from error
         raise SparkUnusable(what) from error

@@ -469,10 +469,10 @@ class SparkSettings:
     """Spark configuration properties: strings or credentials. Quote the names, as they contain dots."""
     idle: Duration = Duration(300)
     """How long an unused Spark session is kept. The next large manifest starts a new session."""
-    min_size: Size = Size(256 * 2**20)
-    """Spark checks large manifests if, together with the current offsets, they have at least this size. Otherwise, a
-    process on this machine checks them, which takes less time than the start of Spark. With 0, Spark checks all of
-    them. It always checks compressed files and Parquet."""
+    min_size: Size = Size(2 * 2**30)
+    """Spark checks large manifests if, together with the current offsets, they have at least this size. Otherwise,
+    processes on this machine check them, without the time that Spark needs to start. With 0, Spark checks all of them.
+    It always checks compressed files and Parquet."""
     uris: tuple[str, ...] = ()
     """Allowed values of `manifest.uri` in documents (glob patterns). By default, none: anyone who can write to the
     repository could otherwise make gitops-connect read any file."""

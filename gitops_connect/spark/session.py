@@ -13,9 +13,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -180,10 +180,11 @@ class SharedSession:
             self._leave()
 
     @contextmanager
-    def without_spark(self) -> Iterator[Session]:
-        """Another process, which lives as long as the block. It runs functions as a session does, and has no Spark."""
-        with closing(Session(Master(MasterKind.LOCAL, ""), self.environment)) as process:
-            yield process
+    def without_spark(self, count: int) -> Iterator[Sequence[Session]]:
+        """Other processes, which live as long as the block. They run functions as a session does, and have no Spark."""
+        with ExitStack() as stack:
+            here = Master(MasterKind.LOCAL, "")
+            yield [stack.enter_context(closing(Session(here, self.environment))) for _ in range(count)]
 
     def give_back_if_idle(self, now: float) -> None:
         """End the session if it was idle too long at `now` of `clock`; never waits for one that is in use."""

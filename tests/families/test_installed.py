@@ -20,6 +20,7 @@ from support.files.manifests import entry, offsets
 from support.files.tables import rows
 from support.planner.situations import change, seen, situation, wanted
 from support.spark.large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
+from support.spark.services import executors_python, running, standalone
 
 from gitops_connect.errors import UsageError
 from gitops_connect.families import ENTRY_POINTS
@@ -196,12 +197,12 @@ def test_the_modules_of_packages_are_sent_to_executors(packages: Path, tmp_path:
     assert "gitops_connect/families/__init__.py" in names
 
 
-def checked(directory: Path, *more: str) -> str:
+def checked(directory: Path, *more: str, spark: str = "") -> str:
     install(directory / "packages", GUIDE["python"].text)
     (directory / "connectors").mkdir()
     (directory / "connectors" / "queue.yaml").write_text(DOCUMENT)
     (directory / "offsets.jsonl").write_text(GUIDE["json"].text)
-    (directory / "gitops-connect.toml").write_text("[spark]\nmin_size = 0\n")
+    (directory / "gitops-connect.toml").write_text(f"[spark]\nmin_size = 0\n{spark}")
     program, command = GUIDE["sh"].text.split(maxsplit=1)
     ran = subprocess.run(
         [Path(sys.executable).with_name(program), *command.split(), *more],
@@ -227,3 +228,15 @@ def test_spark_checks_the_classes_of_a_package(tmp_path: Path) -> None:
     said = checked(tmp_path, "--report", str(tmp_path / "report"))
     assert "2 errors (1 manifest/server, 1 manifest/type)" in said
     assert "on Spark" in said
+
+
+@pytest.mark.thorough
+@pytest.mark.timeout(300)
+def test_executors_of_a_cluster_check_the_classes_of_a_package(tmp_path: Path) -> None:
+    """They get the package from the process that checks."""
+    with running(standalone(tmp_path / "place", executors_python(tmp_path / "python"))) as place:
+        options = "".join(f'"{name}" = "{value}"\n' for name, value in place.options.items())
+        spark = f'master = "{place.master}"\ndirectory = "{tmp_path}"\n[spark.options]\n{options}'
+        said = checked(tmp_path, "--report", str(tmp_path / "report"), spark=spark)
+    assert "2 errors (1 manifest/server, 1 manifest/type)" in said
+    assert f"on Spark ({place.master})" in said

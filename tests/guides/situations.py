@@ -29,10 +29,10 @@ SITUATIONS: Mapping[str, Steps] = table(__file__, "situations")
 EVENTS: Mapping[str, Steps] = table(__file__, "events")
 
 
-def _settings(**clusters: str) -> str:
-    """Settings with the URL of each cluster, whose connectors have to run for 0.2s only."""
+def _settings(min_running: str = "0.2s", **clusters: str) -> str:
+    """Settings with the URL of each cluster, whose connectors have to run for a short time only."""
     tables = (
-        f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "0.2s"\ntask_shutdown_timeout = 0\n'
+        f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "{min_running}"\ntask_shutdown_timeout = 0\n'
         for name, url in clusters.items()
     )
     return REPOSITORY + "".join(tables)
@@ -56,9 +56,9 @@ class Place:
         for name, arguments in (call for step in here for call in step.items()):
             getattr(self, name)(**arguments)
 
-    def settings(self, more: str = "") -> None:
+    def settings(self, more: str = "", min_running: str = "0.2s") -> None:
         """Write settings with this directory as the repository, and with the cluster `local`."""
-        self.write("gitops-connect.toml", _settings(local=self.reader.address) + more)
+        self.write("gitops-connect.toml", _settings(min_running, local=self.reader.address) + more)
         (self.directory / ".gitignore").write_text("*\n!connectors\n!connectors/**\n")
         for one in ("data", "secrets"):
             (self.directory / one).mkdir()

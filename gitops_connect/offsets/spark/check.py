@@ -10,14 +10,16 @@ import os
 import pickle
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar, TypeVarTuple
 
 import numpy as np
 import pyarrow as pa
@@ -64,6 +66,10 @@ _WEIGHTS = (0.8, 0.2)
 
 _TASK_HERE = "large manifests could not be checked"
 _TASK = f"{_TASK_HERE} because Spark failed"
+_Job = TypeVar("_Job")
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
+_More = TypeVarTuple("_More")
 _FIRST_LINES = 1000
 """The number of lines from which the forms are learnt."""
 
@@ -157,16 +163,44 @@ class SparkEngine:
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Runs the jobs in the process of the session, which has started no Spark. All rows are in memory at once."""
+    """Runs the tasks of the jobs in processes that have started no Spark. Between both halves of the first job, rows
+    are in files of the directory."""
 
-    process: Session
-    parallelism = 1
+    processes: Sequence[Session]
+    directory: Path
+
+    @property
+    def parallelism(self) -> int:
+        return len(self.processes)
 
     def compare(self, job: Job) -> Iterable[bytes]:
-        return self.process.run(_compared_here, job, task=_TASK_HERE)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        files = self._run(_read_here, job, self._shares(len(job.splits)), self.directory)
+        return chain.from_iterable(self._run(_compared_here, job, range(job.buckets), files))
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
-        return self.process.run(_written_here, patch_job, task=_TASK_HERE)
+        return chain.from_iterable(self._run(_written_here, patch_job, self._shares(len(patch_job.splits))))
+
+    def _shares(self, splits: int) -> list[list[int]]:
+        return [share.tolist() for share in np.array_split(np.arange(splits), _tasks_of(splits, self.parallelism))]
+
+    def _run(
+        self, function: Callable[[Any, _Job, _Part, *_More], _Result], job: _Job, parts: Iterable[_Part], *more: *_More
+    ) -> list[_Result]:
+        """The results for all parts, in their order; each process carries out one part at a time."""
+        free = SimpleQueue[Session]()
+        for process in self.processes:
+            free.put(process)
+
+        def carry_out_one(part: _Part) -> _Result:
+            process = free.get()
+            try:
+                return process.run(function, job, part, *more, task=_TASK_HERE)
+            finally:
+                free.put(process)
+
+        with ThreadPoolExecutor(self.parallelism) as pool:
+            return list(pool.map(carry_out_one, parts))
 
 
 def _compared(spark: Any, job: Job, parallelism: int) -> list[bytes]:
@@ -180,24 +214,37 @@ def _written(spark: Any, patch_job: PatchJob, parallelism: int) -> list[tuple[in
     return [tuple(row) for row in rows.collect()]
 
 
-def _compared_here(_: Any, job: Job) -> list[bytes]:
-    rows = pa.Table.from_batches(job.read([_numbers(len(job.splits))]), ROWS)
-    buckets = (rows.filter(pc.equal(rows.column("bucket"), number)) for number in range(job.buckets))
-    found = (batch for own in buckets for batch in compare_buckets(job, own.to_batches()))
-    return [one for batch in found for one in batch.column(0).to_pylist()]
+def _read_here(_: Any, job: Job, splits: list[int], directory: Path) -> Path:
+    file = directory / f"{splits[0]}.arrow"
+    with pa.OSFile(str(file), "wb") as stream, pa.ipc.new_file(stream, ROWS) as writer:
+        for batch in job.read([_numbers(splits)]):
+            writer.write(batch)
+    return file
 
 
-def _written_here(_: Any, patch_job: PatchJob) -> list[tuple[int, ...]]:
-    written = patch_job.write([_numbers(len(patch_job.splits))])
+def _compared_here(_: Any, job: Job, bucket: int, files: Sequence[Path]) -> list[bytes]:
+    with ExitStack() as stack:
+        mapped = [stack.enter_context(pa.memory_map(str(file))) for file in files]
+        rows = pa.concat_tables(pa.ipc.open_file(file).read_all() for file in mapped)
+        own = rows.filter(pc.equal(rows.column("bucket"), bucket)).to_batches()
+    return [one for batch in compare_buckets(job, own) for one in batch.column(0).to_pylist()]
+
+
+def _written_here(_: Any, patch_job: PatchJob, splits: list[int]) -> list[tuple[int, ...]]:
+    written = patch_job.write([_numbers(splits)])
     return [row for batch in written for row in zip(*(one.to_pylist() for one in batch.columns), strict=True)]
 
 
-def _numbers(count: int) -> Any:
-    return pa.RecordBatch.from_arrays([pa.array(range(count), pa.int64())], names=["id"])
+def _numbers(splits: Sequence[int]) -> Any:
+    return pa.RecordBatch.from_arrays([pa.array(splits, pa.int64())], names=["id"])
 
 
 def _splits(spark: Any, count: int, parallelism: int) -> Any:
-    return spark.range(0, count, 1, min(count, max(parallelism * _TASKS, count // _SPLITS)))
+    return spark.range(0, count, 1, _tasks_of(count, parallelism))
+
+
+def _tasks_of(splits: int, parallelism: int) -> int:
+    return min(splits, max(parallelism * _TASKS, splits // _SPLITS))
 
 
 def prepare(manifests: Sequence[LargeManifest], buckets: int = 1, split_size: int = SPLIT_SIZE) -> Job:

@@ -175,6 +175,27 @@ def test_verdicts_are_the_same_before_and_after_an_outage_that_is_named(
 
 
 @pytest.mark.thorough
+def test_verdicts_are_the_same_although_every_executor_was_killed(
+    python: Path, on_this_machine: Any, tmp_path: Path
+) -> None:
+    """Both workers start other executors, to which Spark gives the tasks again."""
+    with (
+        running(standalone(tmp_path / "place", python)) as place,
+        program(place.master, place.options, tmp_path / "p", shared=str(tmp_path)) as asked,
+    ):
+        asked.ask("where from")  # the session has started
+        executors = [one for service in place.services for one in service.children("java")]
+        assert len(executors) == 2
+        with asked.at_work():
+            for one in executors:
+                one.kill()
+        said = asked.answer()
+        assert said.startswith("/"), said
+        for found, other in zip(pickle.loads(Path(said).read_bytes()), on_this_machine, strict=True):  # noqa: S301 - our own
+            assert found == other
+
+
+@pytest.mark.thorough
 def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path: Path, python: Path) -> None:
     lacking = executors_python(tmp_path / "python", without="zstandard")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:

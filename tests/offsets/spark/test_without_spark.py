@@ -37,9 +37,10 @@ def checks(tmp_path: Path) -> Iterator[SparkChecks]:
 
 def test_the_verdicts_are_those_of_the_engine_on_spark(checks: SparkChecks, tmp_path: Path) -> None:
     manifests = planted(tmp_path / "manifests")
-    with checks.sessions.without_spark() as process:
-        assert in_process(manifests, 1, engine=LocalEngine(process)) == in_process(manifests)
-        assert in_process(manifests, 3, engine=LocalEngine(process)) == in_process(manifests)
+    for count in (1, 2):
+        with checks.sessions.without_spark(count) as processes:
+            assert in_process(manifests, 1, engine=LocalEngine(processes, tmp_path / "rows")) == in_process(manifests)
+            assert in_process(manifests, 3, engine=LocalEngine(processes, tmp_path / "rows")) == in_process(manifests)
 
 
 def test_the_offsets_to_send_are_written(checks: SparkChecks, tmp_path: Path) -> None:
@@ -61,11 +62,11 @@ def test_the_current_offsets_count(checks: SparkChecks, tmp_path: Path) -> None:
 
 
 def test_a_process_that_was_killed_is_an_error(checks: SparkChecks, tmp_path: Path) -> None:
-    with checks.sessions.without_spark() as process:
-        pid = process.run(_pid, task="find")
+    with checks.sessions.without_spark(2) as processes:
+        pid = processes[1].run(_pid, task="find")
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(SparkFailed, match=r"large manifests could not be checked: its process has ended \(-9\)"):
-            in_process([filed(CASE, tmp_path / "m")], engine=LocalEngine(process))
+            in_process([filed(CASE, tmp_path / "m")], engine=LocalEngine(processes, tmp_path / "rows"))
 
 
 def _pid(_: object) -> int:

@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psutil
+
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import choose_port
 from support.waiting import await_that
@@ -65,6 +67,11 @@ class Service:
     @property
     def log(self) -> str:
         return (self.directory / "log").read_text()
+
+    def children(self, name: str) -> list[psutil.Process]:
+        """The processes of that name that it has started."""
+        assert self.process is not None
+        return [one for one in psutil.Process(self.process.pid).children(recursive=True) if one.name() == name]
 
     def kill(self) -> None:
         """Kill it as `kill -9` does, together with the processes that it has started."""
