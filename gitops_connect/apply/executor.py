@@ -59,8 +59,8 @@ class _Run:
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
         self._parallelism = max(1, options.parallelism)
-        # What new connectors report takes up to half of the requests: reads that hang must not delay the others.
-        self._most_reads = max(1, self._parallelism // 2)
+        # What new connectors report takes up to half of the requests, and two at least: one that hangs delays no other.
+        self._most_reads = max(2, self._parallelism // 2)
         self._readers = cluster.threads(self._most_reads)
         self._context = StepContext(
             cluster,

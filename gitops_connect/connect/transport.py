@@ -56,8 +56,8 @@ OTHERS = 2.0
 """Seconds for the answers of all workers that are asked besides the one that answers all requests."""
 _LONGEST_REFUSAL = 1024 * 1024
 """Bytes that are read of an answer that is not a success: Connect's error messages are far shorter."""
-_MORE_CONNECTIONS = 2
-"""Idle connections that are kept besides those of `parallelism`: for the poll, and for one read of a new connector."""
+_MORE_CONNECTIONS = 3
+"""Idle connections that are kept besides those of `parallelism`: for the poll, and for two reads of new connectors."""
 _STREAMED = 64
 """Offsets that are streamed to a file may be so many times as large as an answer in memory."""
 

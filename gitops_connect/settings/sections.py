@@ -383,7 +383,7 @@ class ClusterSettings:
     """The timeout of all `config/validate` requests of one plan together. Then gitops-connect cancels the requests in
     progress, and warns of each config that Connect has not validated."""
     parallelism: int = field(default=8, metadata=POSITIVE)
-    """The number of concurrent requests."""
+    """The number of concurrent requests. With 1 or 2, up to two reads of new connectors are added."""
     timeout: Duration = field(default=Duration(100), metadata=POSITIVE)
     """The timeout of one request, including its answer. Connect itself gives up after 90s. For a large answer,
     one second is added for each 64 KiB."""
