@@ -26,6 +26,8 @@ CONNECTORS = 100
 PULL_REQUESTS = 2000
 PUSHES = 5
 LIMIT = 30.0
+_LONGEST = 300.0
+"""Seconds after which a push counts as forgotten."""
 _REST = 1.0
 """Seconds before each push, so that it waits: pull requests are listed again after 10 s at the earliest."""
 
@@ -91,6 +93,8 @@ def _review(settings_file: Path) -> None:
                 forge.open[number - 1] = pushed
                 reviews.review_now()
                 while not any(pushed.head[:12] in one.body for one in forge.comments(number)):
+                    if time.perf_counter() - began > _LONGEST:
+                        raise TimeoutError(f"no comment within {_LONGEST:.0f} s")
                     time.sleep(0.01)
                 print(time.perf_counter() - began)
         print(len(forge.comments_of))

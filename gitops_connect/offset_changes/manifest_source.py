@@ -54,8 +54,6 @@ def context_of(
 
 _PROCESS = 32 * 2**20
 """The bytes of manifests for which another process pays: it starts within the time in which they are checked."""
-_PROCESSES = 4
-"""Processes at most. Each needs memory, and a container may have far fewer processors than its machine."""
 FoundManifest = Manifest | tuple[LargeFile, ...]
 """A manifest in memory, or the files of one that is too large for this process."""
 
@@ -225,8 +223,7 @@ class SparkChecks:
         return is_packed or _size(manifests) >= self.sessions.settings.min_size
 
     def _processes(self, manifests: Sequence[LargeManifest]) -> AbstractContextManager[Sequence[Session]]:
-        most = min(_PROCESSES, os.cpu_count() or 1)
-        return self.sessions.without_spark(max(1, min(most, _size(manifests) // _PROCESS)))
+        return self.sessions.without_spark(min(os.cpu_count() or 1, _size(manifests) // _PROCESS))
 
     @contextmanager
     def started_early(self) -> Iterator[Sequence[Session]]:

@@ -27,6 +27,8 @@ from gitops_connect.spark.driver import JAVA_ENDED, Driver
 from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
 Say = Callable[[str], None]
+_PROCESSES = 4
+"""Processes without Spark. Each needs memory, and a container may have far fewer processors than its machine."""
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 _DRIVER = "import sys; sys.path[:] = sys.argv[1:]; from gitops_connect.spark.driver import main; main()"
@@ -149,6 +151,7 @@ class SharedSession:
     start: Callable[[SparkSettings, Mapping[str, str], Say, Path], Session] = start_session
     _session: Session | None = field(default=None, init=False)
     _users: int = field(default=0, init=False)
+    _processes: int = field(default=0, init=False)
     _is_doubtful: bool = field(default=False, init=False)
     _last_used: float = field(default=0.0, init=False)
     _changed: threading.Condition = field(default_factory=threading.Condition, init=False)
@@ -180,11 +183,21 @@ class SharedSession:
             self._leave()
 
     @contextmanager
-    def without_spark(self, count: int) -> Iterator[Sequence[Session]]:
-        """Other processes, which live as long as the block. They run functions as a session does, and have no Spark."""
-        with ExitStack() as stack:
-            here = Master(MasterKind.LOCAL, "")
-            yield [stack.enter_context(closing(Session(here, self.environment))) for _ in range(count)]
+    def without_spark(self, most: int) -> Iterator[Sequence[Session]]:
+        """Other processes, which live as long as the block. They run functions as a session does, and have no Spark.
+
+        As many as are free of `_PROCESSES`, and at least one: no check waits for another, which may take long.
+        """
+        with self._changed:
+            count = max(1, min(most, _PROCESSES - self._processes))
+            self._processes += count
+        try:
+            with ExitStack() as stack:
+                here = Master(MasterKind.LOCAL, "")
+                yield [stack.enter_context(closing(Session(here, self.environment))) for _ in range(count)]
+        finally:
+            with self._changed:
+                self._processes -= count
 
     def give_back_if_idle(self, now: float) -> None:
         """End the session if it was idle too long at `now` of `clock`; never waits for one that is in use."""

@@ -61,6 +61,14 @@ def test_the_current_offsets_count(checks: SparkChecks, tmp_path: Path) -> None:
     assert checks.needs_spark([filed(few, tmp_path / "m")])
 
 
+def test_several_checks_share_the_processes_and_each_has_one(checks: SparkChecks) -> None:
+    sessions = checks.sessions
+    with sessions.without_spark(3) as three, sessions.without_spark(9) as rest, sessions.without_spark(0) as one:
+        assert [len(three), len(rest), len(one)] == [3, 1, 1]
+    with sessions.without_spark(9) as all_of_them:
+        assert len(all_of_them) == 4
+
+
 def test_a_process_that_was_killed_is_an_error(checks: SparkChecks, tmp_path: Path) -> None:
     with checks.sessions.without_spark(2) as processes:
         pid = processes[1].run(_pid, task="find")
