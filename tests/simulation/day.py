@@ -13,6 +13,7 @@ from typing import Any
 from standin.cluster import TRACE, Target
 from standin.plugins import Refused
 
+from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import LedgerBusy, NotFound, UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
@@ -22,6 +23,7 @@ from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.recorded_changes import find_candidates, resolve
 from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
+from gitops_connect.review.pull_request_plans import due_changes
 from gitops_connect.review.review_inputs import waits_for_time
 from simulation.account import positions
 from simulation.agreement import disagreements
@@ -457,23 +459,34 @@ class Day:
             reviews = [replica.reviews.inputs for replica in self.world.living]
             if self._goes_on(pull_requests):
                 continue
-            before, bases = pull_requests.digests(), [one.basis() for one in reviews]
+            always_read = self._compares_offsets()  # a connector may come to the offsets that a pull request declares
+            before, bases = pull_requests.digests(always_read), [one.basis() for one in reviews]
             self.run(2 * AFTER)
-            if pull_requests.digests() != before:  # such as automatic restarts: these are planned each time
+            if pull_requests.digests(always_read) != before:  # such as automatic restarts: these are planned each time
                 continue
             for one in reviews:
                 one.forget(before)
             self.run(2 * AFTER)
             if [one.basis() for one in reviews] == bases:
-                after = pull_requests.digests()
+                after = pull_requests.digests(always_read)
                 assert after == before, f"comments were outdated: they have the digests {after}, and had {before}"
                 return
 
     def _goes_on(self, pull_requests: PullRequests) -> bool:
         """Whether a rollout or a rate limit of the forge has not ended."""
-        views = (view for replica in self.world.living for view in replica.daemon.state.snapshot.pull_requests)
         is_limited = self.world.timeline.now < pull_requests.forge.limited_until + 2 * AFTER
-        return is_limited or any(waits_for_time(view.plan.plans) for view in views)
+        return is_limited or any(waits_for_time(view.plan.plans) for view in self._reviewed())
+
+    def _compares_offsets(self) -> Set[int]:
+        """The pull requests that are planned each time, because their changes depend on the current offsets."""
+        return {
+            view.pull_request.number
+            for view in self._reviewed()
+            if due_changes(view.plan.plans) - due_changes(view.plan.branch)
+        }
+
+    def _reviewed(self) -> list[PullRequestView]:
+        return [view for replica in self.world.living for view in replica.daemon.state.snapshot.pull_requests]
 
     def _compare_views(self) -> None:
         """Everything is over: after another reconciliation, everything that a leader shows must agree."""

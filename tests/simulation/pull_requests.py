@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -375,13 +375,13 @@ class PullRequests:
                 found.append(f"commands on pull request {one.number} are not answered: {commands}")
         return found
 
-    def digests(self) -> dict[int, str | None]:
-        """The digest in the last comment with a plan, of all open pull requests that have one."""
+    def digests(self, without: Set[int]) -> dict[int, str | None]:
+        """The digest in the last comment with a plan, of all open pull requests that have one, `without` some."""
         return {
             one.number: marker.digest
             for one in self.forge.open
             for marker in _own_markers(self.forge.comments(one.number))
-            if marker.kind is CommentKind.REVIEW
+            if marker.kind is CommentKind.REVIEW and one.number not in without
         }
 
 
