@@ -1,4 +1,4 @@
-"""The Kafka cluster of the workers, if the settings name it: its ACLs, and the producers of exactly-once sources.
+"""A Kafka cluster that the settings name: its ACLs, and the producers of exactly-once sources.
 
 This module needs the extra `kafka`: `runtime.open_runtime` checks that before. No message of librdkafka contains the
 password, and none goes to stderr.
@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlsplit
 
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import (
@@ -26,7 +27,7 @@ from confluent_kafka.admin import (
 from gitops_connect.errors import GitopsConnectError, KafkaRefused, KafkaUnavailable, UsageError
 from gitops_connect.model.masking import mask
 from gitops_connect.model.required_acls import AclPattern, AclResource, LiveAcl
-from gitops_connect.settings.sections import KafkaSettings, SecurityProtocol
+from gitops_connect.settings.sections import KafkaSettings, SaslMechanism, SecurityProtocol, is_http_url
 
 _AT_ONCE = 8
 """Fencing an id mostly waits: librdkafka asks for the coordinator twice a second."""
@@ -42,6 +43,8 @@ _PATTERNS = {ResourcePatternType.LITERAL: AclPattern.LITERAL, ResourcePatternTyp
 _EVERY_ACL = AclBindingFilter(
     ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
 )
+_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+"""Hosts that may get a client secret without TLS."""
 _NEEDS_WRITE = "its principal needs Write on this transactional id"
 _NEEDS_DESCRIBE = "its principal needs Describe on the Kafka cluster"
 _NO_ACLS = "the brokers returned none: they have no authorizer (authorizer.class.name), or no ACL was ever added"
@@ -52,7 +55,7 @@ def read_acls(settings: KafkaSettings, where: str) -> list[LiveAcl]:
 
     Raises KafkaRefused, KafkaUnavailable or UsageError.
     """
-    with _Kafka(settings, where).failures("its ACLs could not be read") as kafka:
+    with Kafka(settings, where).failures("its ACLs could not be read") as kafka:
         client = AdminClient(kafka.config)
         try:
             found = client.describe_acls(_EVERY_ACL, request_timeout=float(settings.timeout)).result()
@@ -74,25 +77,25 @@ def fence(settings: KafkaSettings, where: str, transactional_ids: Sequence[str])
     A new producer raises the epoch of its id, and ends a transaction in progress: an older one can write nothing more.
     Doing so twice does no harm. Raises KafkaRefused, KafkaUnavailable or UsageError for the first that fails.
     """
-    kafka = _Kafka(settings, where)
+    kafka = Kafka(settings, where)
     until = time.monotonic() + settings.timeout
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="fence") as pool:
         for _ in pool.map(lambda one: kafka.fence(one, until), transactional_ids):
             pass
 
 
-class _Kafka:
+class Kafka:
     """The configuration of clients, and the last error that a connection has reported."""
 
     def __init__(self, settings: KafkaSettings, where: str) -> None:
         self._where = where
         self._password = settings.password.read() if settings.password else ""
-        self._last_error = ""
+        self.last_error = ""
         self.config = _config(settings, self._password, where) | {"error_cb": self._note, "log_level": 0}
 
     def _note(self, error: KafkaError) -> None:
         if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - a public constant of the library
-            self._last_error = error.str()
+            self.last_error = error.str()
 
     def fence(self, transactional_id: str, until: float) -> None:
         with self.failures(f"the transactional id {transactional_id} could not be fenced"):
@@ -104,23 +107,28 @@ class _Kafka:
                 producer.poll(0)  # reports the errors of connections
 
     @contextmanager
-    def failures(self, what: str) -> Iterator[_Kafka]:
+    def failures(self, what: str) -> Iterator[Kafka]:
         """Raise errors of the library as our own."""
         try:
             yield self
         except KafkaException as failed:
             error = failed.args[0]
-            raise self._error(what, error) from None
+            raise self.error(what, error) from None
 
-    def _error(self, what: str, error: KafkaError) -> GitopsConnectError:
+    def error(self, what: str, error: KafkaError) -> GitopsConnectError:
+        """An error of the library as our own."""
         if error.code() == KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             return KafkaRefused(f"{self._where}: {what}: {_NEEDS_WRITE}")
-        reasons = "; ".join(filter(None, (error.str(), self._last_error)))
-        reason = mask(reasons, {self._password} - {""})[:_LONGEST_REASON]
+        reason = self.reason(error)
         if error.code() == KafkaError._INVALID_ARG:  # noqa: SLF001 - a public constant of the library
             return UsageError(f"{self._where}: {reason}")
         kind = KafkaUnavailable if error.retriable() or error.code() < 0 else KafkaRefused
         return kind(f"{self._where}: {what}: {reason}")
+
+    def reason(self, error: KafkaError) -> str:
+        """What the library or the broker says, and why connections have failed if no broker has answered."""
+        reasons = (error.str(), self.last_error if error.code() < 0 else "")
+        return mask("; ".join(filter(None, reasons)), {self._password} - {""})[:_LONGEST_REASON]
 
 
 def _config(settings: KafkaSettings, password: str, where: str) -> dict[str, Any]:
@@ -136,7 +144,7 @@ def _config(settings: KafkaSettings, password: str, where: str) -> dict[str, Any
     if protocol in (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL):
         if not settings.username or not password:
             raise UsageError(f"{where}: security_protocol is {protocol.value}, but username or password is not set")
-        config |= {"sasl.mechanism": mechanism.value, "sasl.username": settings.username, "sasl.password": password}
+        config |= {"sasl.mechanism": mechanism.value, **_login(settings, password, where)}
     if settings.client_key is not None and settings.client_certificate is None:
         raise UsageError(f"{where}: client_key is set, but client_certificate is not")
     files = {
@@ -150,6 +158,25 @@ def _config(settings: KafkaSettings, password: str, where: str) -> dict[str, Any
                 raise UsageError(f"{where}: {name}: the file {file} does not exist")
             config[name] = str(file)
     return config
+
+
+def _login(settings: KafkaSettings, password: str, where: str) -> dict[str, Any]:
+    """The properties of librdkafka that say who logs in."""
+    if settings.sasl_mechanism is not SaslMechanism.OAUTHBEARER:
+        return {"sasl.username": settings.username, "sasl.password": password}
+    if not settings.token_url:
+        raise UsageError(f"{where}: sasl_mechanism is OAUTHBEARER, but token_url is not set")
+    url = urlsplit(settings.token_url) if is_http_url(settings.token_url) else None
+    if url is None or (url.scheme != "https" and url.hostname not in _THIS_MACHINE):
+        raise UsageError(f"{where}: token_url: expected a URL that begins with https://")
+    oauth = {
+        "method": "oidc",
+        "client.id": settings.username,
+        "client.secret": password,
+        "token.endpoint.url": settings.token_url,
+        **({"scope": settings.scope} if settings.scope else {}),
+    }
+    return {f"sasl.oauthbearer.{key}": value for key, value in oauth.items()}
 
 
 def _live(binding: AclBinding) -> LiveAcl | None:

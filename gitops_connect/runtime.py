@@ -192,6 +192,7 @@ def open_runtime(settings: Settings) -> Runtime:
 _EXTRAS = {
     "databases": ("postgresql", "gitops_connect.replication_slots"),
     "kafka": ("kafka", "gitops_connect.kafka_client"),
+    "kafka_clusters": ("kafka", "gitops_connect.kafka_client"),
 }
 """Settings of a cluster that need an extra, and the module that needs it."""
 

@@ -22,6 +22,7 @@ _NO_VARIABLE = (
     "Mapping[str, Credential]",
     "Mapping[str, str]",
     "Mapping[str, DatabaseSettings]",
+    "Mapping[str, KafkaSettings]",
     "SkipSettings",
     "WorkerSettings",
 )
@@ -68,6 +69,7 @@ TYPES = {
     "Mapping[str, Credential]": "table of strings or credentials",
     "Mapping[str, str]": "table of strings",
     "Mapping[str, DatabaseSettings]": "table of tables",
+    "Mapping[str, KafkaSettings]": "table of tables",
     "SkipSettings": "table, or a number",
     "WorkerSettings": "table",
     "KafkaSettings": "table",

@@ -293,23 +293,30 @@ class SaslMechanism(Enum):
     PLAIN = "PLAIN"
     SCRAM_SHA_256 = "SCRAM-SHA-256"
     SCRAM_SHA_512 = "SCRAM-SHA-512"
+    OAUTHBEARER = "OAUTHBEARER"
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check` and to fence exactly-once sources.
-    This table needs the extra `kafka`."""
+    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check`, to fence exactly-once sources, and
+    to read where its logs begin and end. `[clusters.NAME.kafka_clusters.ALIAS]` has the same settings for another Kafka
+    cluster. These tables need the extra `kafka`."""
 
     bootstrap_servers: tuple[str, ...]
     """The brokers to connect to first, each as `host:port`."""
     security_protocol: SecurityProtocol = SecurityProtocol.PLAINTEXT
     """`plaintext`, `ssl`, `sasl_plaintext` or `sasl_ssl`, as `security.protocol` of Kafka's clients."""
     sasl_mechanism: SaslMechanism = SaslMechanism.SCRAM_SHA_512
-    """`PLAIN`, `SCRAM-SHA-256` or `SCRAM-SHA-512`, if the protocol has SASL."""
+    """`PLAIN`, `SCRAM-SHA-256`, `SCRAM-SHA-512` or `OAUTHBEARER`, if the protocol has SASL."""
     username: str | None = None
-    """User name for SASL."""
+    """User name for SASL. With `OAUTHBEARER`, the client id."""
     password: Credential | None = None
-    """Password for SASL."""
+    """Password for SASL. With `OAUTHBEARER`, the client secret."""
+    token_url: str | None = None
+    """For `OAUTHBEARER`: the URL where the client gets its tokens (OIDC, client credentials). It must begin with
+    `https://`, except for `localhost`, `127.0.0.1` and `[::1]`. The CA certificates of the system verify it."""
+    scope: str | None = None
+    """For `OAUTHBEARER`: the scope of the tokens, if the server of `token_url` needs one."""
     ca_file: Path | None = None
     """CA certificates to verify the brokers, a PEM file. Default: those of the system."""
     client_certificate: Path | None = None
@@ -317,7 +324,8 @@ class KafkaSettings:
     client_key: Path | None = None
     """Private key of the client certificate, a PEM file. Default: the key is in `client_certificate`."""
     timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
-    """How long one operation may take: to list all ACLs, or to fence all tasks of a connector."""
+    """How long one operation may take: to list all ACLs, to fence all tasks of a connector, or to read the offsets of
+    any number of logs."""
 
 
 class ClusterMode(Enum):
@@ -369,6 +377,10 @@ class ClusterSettings:
     kafka: KafkaSettings | None = None
     """The Kafka cluster of the workers: the table `[clusters.NAME.kafka]`. By default, gitops-connect never connects to
     Kafka."""
+    kafka_clusters: Mapping[str, KafkaSettings] = field(default_factory=dict)
+    """Other Kafka clusters that connectors read: tables `[clusters.NAME.kafka_clusters.ALIAS]`, where `ALIAS` is any
+    name. A connector reads one of them if they share an address in `bootstrap.servers`. No other address is
+    contacted."""
     task_shutdown_timeout: Duration = Duration(5)
     """`task.shutdown.graceful.timeout.ms` of the workers. A task that does not stop in time may still write. So before
     the offsets of a source are changed, they are read again after this time, and must be the same, unless its tasks are

@@ -15,6 +15,7 @@ from gitops_connect.settings.sections import (
     DatabaseSettings,
     KafkaSettings,
     LogFormat,
+    SaslMechanism,
     SecurityProtocol,
     Settings,
 )
@@ -41,6 +42,12 @@ def test_every_section_is_read_and_paths_start_from_the_file(tmp_path: Path) -> 
     assert cluster.databases["shop"] == DatabaseSettings(Credential(env="SHOP_URL"), ("orders-*",))
     assert cluster.kafka == KafkaSettings(
         ("k1:9093", "k2:9093"), SecurityProtocol.SASL_SSL, password=Credential(env="KAFKA_PASSWORD")
+    )
+    assert cluster.kafka_clusters["eu"] == KafkaSettings(
+        ("eu:9093",),
+        sasl_mechanism=SaslMechanism.OAUTHBEARER,
+        token_url="https://login.example.com/token",
+        scope="kafka",
     )
     assert settings.secrets.files == (tmp_path / "secrets",)
     assert settings.daemon.log_format is LogFormat.TEXT
