@@ -500,8 +500,11 @@ class World:
         return "is not answered" if self.connect_is_down else self.faults.next(point)
 
     def seconds_of(self, at: datetime) -> float:
-        """The seconds since the start at that time of day; the least if the clock was set meanwhile."""
-        return min((at - START).total_seconds() - one for one in self.moved)
+        """The seconds since the start at that time of day; the least if the clock was set meanwhile.
+
+        Rounded, as a difference of floats may be later than the time itself.
+        """
+        return round(min((at - START).total_seconds() - one for one in self.moved), 6)
 
     def set_clock(self, by: float, life: Life | None = None) -> None:
         """Someone sets the clock of the machine of that replica, or of all machines."""
