@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from threading import Event, Thread
+from typing import Protocol
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
@@ -21,6 +22,7 @@ from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.config_histories import RollbackOptions
+from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord, LogRange
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.required_acls import LiveAcl
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
@@ -28,7 +30,14 @@ from gitops_connect.observe import TopicReads
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
 from gitops_connect.settings.own import cache_directory
-from gitops_connect.settings.sections import ClusterMode, ClusterSettings, OutdatedTopics, RepositorySettings, Settings
+from gitops_connect.settings.sections import (
+    ClusterMode,
+    ClusterSettings,
+    KafkaSettings,
+    OutdatedTopics,
+    RepositorySettings,
+    Settings,
+)
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
@@ -76,12 +85,43 @@ def _ignore(text: str) -> None:
     """Discard the message: nothing listens."""
 
 
+class KafkaLogReader(Protocol):
+    """Reads positions in the partitions of one Kafka cluster. All methods raise KafkaUnavailable and KafkaRefused.
+
+    What the brokers answer for single partitions is in the second result: the reason for each that cannot be read.
+    """
+
+    def partitions(self, topics: Collection[str] | None) -> Mapping[str, int]:
+        """The number of partitions of each of these topics that exists; None: of all topics."""
+
+    def ranges(
+        self, partitions: Collection[KafkaPartition]
+    ) -> tuple[Mapping[KafkaPartition, LogRange], Mapping[KafkaPartition, str]]:
+        """The records that exist."""
+
+    def at(
+        self, times: Mapping[KafkaPartition, int]
+    ) -> tuple[Mapping[KafkaPartition, LoggedRecord | None], Mapping[KafkaPartition, str]]:
+        """The first record at or after a time in milliseconds since 1970; None: there is none."""
+
+    def times(self, offsets: Mapping[KafkaPartition, int]) -> Mapping[KafkaPartition, int]:
+        """When the records at these offsets were written, in milliseconds since 1970, as far as that is known."""
+
+
+def open_kafka(settings: KafkaSettings, where: str) -> KafkaLogReader:
+    """A reader for the brokers of these settings; `where` names the settings in errors. Raises UsageError."""
+    from gitops_connect.kafka_log_reader import KafkaLogs  # noqa: PLC0415 - it needs an extra
+
+    return KafkaLogs(settings, where)
+
+
 @dataclass(frozen=True, slots=True)
 class Runtime:
     """The objects of a reconciliation: clients of the clusters, and the ledger of what was applied. Close it when done.
 
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `topic_reads` has the active topics that were
-    read before. `say` gets messages about long offset changes, in the thread that runs them.
+    read before. `say` gets messages about long offset changes, in the thread that runs them. `open_kafka` connects to
+    the brokers of Kafka settings.
     """
 
     settings: Settings
@@ -94,6 +134,7 @@ class Runtime:
     families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
     topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
+    open_kafka: Callable[[KafkaSettings, str], KafkaLogReader] = open_kafka
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

@@ -232,6 +232,8 @@ class _SmallChange(_OffsetChange):
             self._begun = review.partial
             if review.refusals:
                 return self._block(review)
+            if review.resolved is not None:
+                self._offset_change = replace(self._offset_change, offsets=review.resolved)
             self._journal.begin(self._offset_change, before)
             self._begun = True
             warning = self._carry_out(before, review)

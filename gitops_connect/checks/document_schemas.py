@@ -306,5 +306,13 @@ def schema_directory() -> Path:
 
 
 def read_schema(name: str) -> dict[str, Any]:
+    """The schema. Parts that it uses several times are inserted, so that each part can be used alone."""
     schema: dict[str, Any] = json.loads((schema_directory() / f"{name}.schema.json").read_text(encoding="utf-8"))
-    return schema
+    parts = {f"#/$defs/{part}": value for part, value in schema.pop("$defs", {}).items()}
+
+    def inserted(value: Any) -> Any:
+        if isinstance(value, dict):
+            return parts.get(value.get("$ref", "")) or {key: inserted(one) for key, one in value.items()}
+        return [inserted(one) for one in value] if isinstance(value, list) else value
+
+    return cast("dict[str, Any]", inserted(schema))

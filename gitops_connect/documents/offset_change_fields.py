@@ -6,18 +6,21 @@ import json
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import Any, NamedTuple
 
 from gitops_connect.documents.manifest_paths import SUFFIXES, Glob, directory_of, is_glob, is_hidden, is_manifest
 from gitops_connect.model.canonical import digest
+from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.desired import DesiredOffsetChange, ManifestFile, ManifestUri
-from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import Document, Entry, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry, Place
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name, seed_name
+from gitops_connect.model.offset_targets import OffsetTarget, OffsetTargets, PositionKind
 from gitops_connect.model.suggestions import Vocabulary
 
 _SEED: Pointer = ("spec", "initialOffsets")
@@ -74,7 +77,7 @@ class _Draft:
     def offset_change(
         self, name: OffsetChangeName, kind: OffsetChangeKind, files: ManifestFiles
     ) -> DesiredOffsetChange | Diagnostic:
-        manifest = self._manifest(files)
+        manifest = self._targets() if "to" in self.section else self._manifest(files)
         if isinstance(manifest, Diagnostic):
             return manifest
         return DesiredOffsetChange(
@@ -89,8 +92,9 @@ class _Draft:
             reason=_one_line(self.section.get("reason", "")),
         )
 
-    def _content(self, manifest: ManifestFile | ManifestUri | Manifest | None) -> object:
-        """The content that defines the offsets: the digests of files or of a URI, or the list in the document."""
+    def _content(self, manifest: ManifestFile | ManifestUri | Manifest | OffsetTargets | None) -> object:
+        """The content that defines the offsets: targets, the digests of files or of a URI, or the list in the
+        document."""
         match manifest:
             case ManifestFile(entries=(only,)):
                 return only.blob_id
@@ -98,6 +102,8 @@ class _Draft:
                 return [entry.blob_id for entry in manifest.entries]
             case ManifestUri():
                 return manifest.sha256
+            case OffsetTargets():
+                return {"to": manifest.value}
             case _:
                 return self.section.get("offsets")
 
@@ -114,6 +120,20 @@ class _Draft:
             return Diagnostic(Severity.ERROR, found.rule, found.summary, location, found.hint, self.connector)
         return ManifestFile(found, location)
 
+    def _targets(self) -> OffsetTargets | Diagnostic:
+        pointer, declared = (*self.pointer, "to"), self.section["to"]
+        listed = declared if isinstance(declared, list) else [declared]
+        places = [(*pointer, index) if isinstance(declared, list) else pointer for index in range(len(listed))]
+        targets = []
+        for value, place in zip(listed, places, strict=True):
+            try:
+                targets.append(_target(value, self.document.locate(place)))
+            except ValueError as error:
+                where = self.document.locate((*place, "time"))
+                hint = "write a date and a time that exist, as in 2026-11-23T10:00:00Z"
+                return Diagnostic(Severity.ERROR, "offsets/target", str(error), where, hint, self.connector)
+        return OffsetTargets(tuple(targets), self.document.locate(pointer))
+
     def _inline(self) -> Manifest:
         pointer = (*self.pointer, "offsets")
         places = PointerPlaces(self.document.positions, pointer)
@@ -122,6 +142,22 @@ class _Draft:
             for index, value in enumerate(self.section["offsets"])
         )
         return Manifest(self.document.locate(pointer), tuple(entries))
+
+
+def _target(value: str | Mapping[str, Any], location: Location) -> OffsetTarget:
+    """The target of a value that passed the schema. Raises ValueError for a time that does not exist."""
+    if isinstance(value, str):
+        return OffsetTarget(PositionKind(value), location)
+    topics, partitions = value.get("topics", ""), frozenset(value.get("partitions", ()))
+    if "position" in value:
+        return OffsetTarget(PositionKind(value["position"]), location, 0, topics, partitions)
+    kind = next(kind for kind in PositionKind if kind.value in value)
+    number = value[kind.value]
+    if kind is PositionKind.TIME:
+        number = round(datetime.fromisoformat(number.upper()).timestamp() * 1000)
+    if kind is PositionKind.AGO:
+        number = round(parse_duration(number) * 1000)
+    return OffsetTarget(kind, location, number, topics, partitions)
 
 
 def _digest(connector: ConnectorName, kind: OffsetChangeKind, source: object) -> Digest:

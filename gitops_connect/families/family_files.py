@@ -17,6 +17,7 @@ import yaml
 from gitops_connect.families import field_kinds, sinks
 from gitops_connect.families.family import NO_OFFSET_KEYS, ConnectorClass, Family, Section, UndefinedKeys
 from gitops_connect.families.field_kinds import FieldKind
+from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.offset_keys import ListKey, OffsetKeys, Start, ValueKey, named_in_partitions
 from gitops_connect.families.resume import ALL, ResumeCondition, ResumeMoves, ResumeRule, ResumeRules
 from gitops_connect.families.shapes import Contradiction, Demand, Shape, ShapeFields
@@ -84,8 +85,13 @@ class _FamilyReader:
             tied=tuple(Tied(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("tied", ())),
             reads=self.named(facts.get("reads")),
             demand=Demand(facts.get("demand", "nothing")),
+            log=self._log(facts["log"]) if "log" in facts else None,
             **lists,
         )
+
+    def _log(self, facts: Mapping[str, Any]) -> LogFields:
+        excluded = self.named(facts.get("excluded"))
+        return LogFields(**{**facts, "servers": tuple(facts.get("servers", ())), "excluded": excluded})
 
     def _fields(self, facts: Mapping[str, Any]) -> ShapeFields:
         return ShapeFields(

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from gitops_connect.families.field_kinds import ANY, FieldKind
+from gitops_connect.families.log_fields import NO_LOGS, LogFacts, LogFields
 from gitops_connect.families.resume import ResumeRules
 from gitops_connect.families.ties import Tied, Ties
 from gitops_connect.model.canonical import canonical
@@ -108,7 +109,8 @@ class Shape:
     of a config. `lenient`: Connect drops unknown fields (of sinks); otherwise it stores them, and a partition with an
     additional field is another partition. Connect rejects a partition that does not meet the `demand`, and stores every
     other partition, even if nothing ever reads its offset. `resume` says what decides where a connector of that config
-    resumes; None if that is not known. `slot` is the replication slot that also decides, if it was asked for.
+    resumes; None if that is not known. `slot` is the replication slot that also decides, if it was asked for. `log` is
+    how offsets name positions in Kafka's partitions, if they do, and `logs` what the brokers say of these.
     """
 
     name: str
@@ -130,6 +132,8 @@ class Shape:
     demand: Demand = Demand.NOTHING
     resume: ResumeRules | None = None
     slot: ReplicationSlot | None = None
+    log: LogFields | None = None
+    logs: LogFacts = NO_LOGS
 
     @property
     def scale(self) -> Scale:

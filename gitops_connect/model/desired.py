@@ -17,6 +17,7 @@ from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name
+from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.restart_records import AutoRestart, RestartRequest
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
@@ -103,8 +104,9 @@ class ManifestUri:
 class DesiredOffsetChange:
     """One `OffsetChange` document, or the `initialOffsets` of a connector.
 
-    `manifest` is in files that are read when needed, or in the document itself. It is None for a reset, which has no
-    manifest. `digest` covers the connector, the kind and the content of the manifest.
+    `manifest` is in files that are read when needed, or in the document itself; or it has targets, from which the
+    offsets are computed. It is None for a reset, which has no manifest. `digest` covers the connector, the kind and the
+    content of the manifest.
     """
 
     name: OffsetChangeName
@@ -113,7 +115,7 @@ class DesiredOffsetChange:
     digest: Digest
     document: Document = field(repr=False, compare=False)
     pointer: Pointer
-    manifest: ManifestFile | ManifestUri | Manifest | None = field(default=None, repr=False)
+    manifest: ManifestFile | ManifestUri | Manifest | OffsetTargets | None = field(default=None, repr=False)
     acknowledged: frozenset[Acknowledgement] = frozenset()
     reason: str = ""
     annotation: AnnotationAction | None = None

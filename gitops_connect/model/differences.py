@@ -25,7 +25,8 @@ class Direction(Enum):
 class Move:
     """The move of one partition: `current -> declared`, each None if the partition has no offset there.
 
-    `distance` is in the difference's unit, or None if the distance is unknown.
+    `distance` is in the difference's unit, or None if the distance is unknown. `time` are the milliseconds between the
+    records at both offsets, or None if that is unknown.
     """
 
     partition: PartitionText
@@ -33,6 +34,7 @@ class Move:
     declared: OffsetText | None
     direction: Direction
     distance: int | None = None
+    time: int | None = None
 
     def sort_key(self) -> tuple[int, int, str]:
         """Reprocessed or lost records first, and the largest distance first in each direction."""
@@ -93,6 +95,10 @@ class Difference:
         """True if every partition already has the declared offset, or the offset change concerns no partition."""
         return self.exact and not any(count for way, count in self.counts.items() if way is not Direction.SAME)
 
+    def time(self, direction: Direction) -> int:
+        """The longest known time between the records at the two offsets of one partition, in milliseconds."""
+        return max((one.time or 0 for one in self.moves if one.direction is direction), default=0)
+
     def is_unknown(self, direction: Direction) -> bool:
         """True if the distance of some partition is unknown, so that the sum of that direction is a lower bound."""
         return any(one.distance is None for one in self.moves if one.direction is direction)
@@ -100,10 +106,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why an offset change is rejected. `missing`: the acknowledgement that would allow it; None if none would."""
+    """Why an offset change is rejected. `missing`: the acknowledgement that would allow it; None if none would.
+
+    `rule` and `hint` are those of its diagnostic, if the acknowledgement does not decide them.
+    """
 
     message: str
     missing: Acknowledgement | None = None
+    rule: str = ""
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +124,7 @@ class Review:
     `patch` is empty if every offset is as declared. `before` has the offsets at the time when the offset change began.
     `partial` is True if the current offsets differ from `before`: an earlier reconciliation has sent the offset change
     or a part. `unchecked` is the warning for a change that the connector's class has not checked; empty if that means
-    nothing for the class.
+    nothing for the class. `resolved` are the offsets of a change with targets, which were resolved for this review.
     """
 
     patch: OffsetPatch
@@ -122,3 +133,4 @@ class Review:
     before: Offsets = field(default_factory=dict, repr=False)
     partial: bool = False
     unchecked: str = ""
+    resolved: OffsetPatch | None = None

@@ -22,7 +22,7 @@ from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.restart_records import Restart, RestartRecord
-from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind, UnreviewedChange
+from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind, UnreviewedChange, tolerated
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, reviewed_name
 from gitops_connect.model.suspensions import Suspension
 
@@ -175,7 +175,8 @@ class PlannedOffsetChange:
 
     `heap` is what a large change needs of each worker's memory. `annotation` is set if annotations request the change.
     `may_move` is True if the current offsets may be others when the change is sent: its connector runs, or someone has
-    deleted it, and Connect keeps the offsets of a deleted connector.
+    deleted it, and Connect keeps the offsets of a deleted connector. `targets` are the targets in words, if the offsets
+    are computed from some, and `notes` what else a reader should know about them.
     """
 
     name: OffsetChangeName
@@ -190,6 +191,8 @@ class PlannedOffsetChange:
     heap: HeapEstimate | None = None
     annotation: AnnotationAction | None = None
     may_move: bool = False
+    targets: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +353,8 @@ def _of_offset_change(offset_change: PlannedOffsetChange, difference: Difference
         count = difference.counts.get(direction, 0)
         if not count:
             continue
-        is_known = direction is Direction.FORWARD and not difference.is_unknown(direction)
-        distance = difference.distances.get(direction) if is_known else None
+        is_bound = direction is Direction.FORWARD or (offset_change.targets and direction is Direction.REWIND)
+        distance = difference.distances.get(direction) if is_bound and not difference.is_unknown(direction) else None
         yield DestructiveEffect(
             kind,
             reviewed_name(offset_change.name),
@@ -360,6 +363,7 @@ def _of_offset_change(offset_change: PlannedOffsetChange, difference: Difference
             _partitions(difference, direction, count),
             distance,
             difference.scale.amount(distance) if distance else "",
+            tolerated(distance) if offset_change.targets and distance is not None else 0,
         )
 
 

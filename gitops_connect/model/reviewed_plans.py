@@ -48,14 +48,19 @@ class DestructiveKind(Enum):
     DELIVERY = "weaker delivery"
 
 
+def tolerated(distance: int) -> int:
+    """How much further than shown a change with targets may go: targets and current offsets move with the records."""
+    return max(1000, distance // 10)
+
+
 @dataclass(frozen=True, slots=True)
 class DestructiveEffect:
     """One destructive effect on a connector.
 
-    `offset_change` and `digest` are those of the offset change, None for a deletion and a
-    weaker delivery. `count` partitions are concerned;
-    `partitions` are their texts, None if not all are known or if there are too many to store. `distance` is how far a
-    skip goes in the unit of the connector's class, None if that is unknown; `far` is the same in words.
+    `offset_change` and `digest` are those of the offset change, None for a deletion and a weaker delivery. `count`
+    partitions are concerned; `partitions` are their texts, None if not all are known or if there are too many to store.
+    `distance` is how far a skip goes in the unit of the connector's class, None if that is unknown; `far` is the same
+    in words. A change with targets also has it for a rewind, and may go further by `tolerance`.
     """
 
     kind: DestructiveKind
@@ -65,6 +70,7 @@ class DestructiveEffect:
     partitions: tuple[PartitionText, ...] | None = None
     distance: int | None = None
     far: str = ""
+    tolerance: int = 0
 
     def covers(self, planned: DestructiveEffect) -> bool:
         """Whether a reviewer who saw this effect has seen the planned one: it is the same change, and not more."""
@@ -82,7 +88,9 @@ class DestructiveEffect:
 
     def _covers_distance(self, planned: DestructiveEffect) -> bool:
         """A skip that goes further loses records that nobody saw."""
-        return self.distance is None or (planned.distance is not None and planned.distance <= self.distance)
+        if self.distance is None:
+            return True
+        return planned.distance is not None and planned.distance <= self.distance + self.tolerance
 
     @property
     def words(self) -> str:
@@ -175,7 +183,7 @@ def connectors_digest(connectors: ReviewedConnectors) -> Digest:
 
 
 def _without_distance(effect: DestructiveEffect) -> DestructiveEffect:
-    return replace(effect, distance=None, far="")
+    return replace(effect, distance=None, far="", tolerance=0)
 
 
 def connectors_value(connectors: ReviewedConnectors) -> dict[str, Any]:
@@ -198,6 +206,7 @@ def _effect_value(effect: DestructiveEffect) -> dict[str, Any]:
         "partitions": effect.partitions,
         "distance": effect.distance,
         "far": effect.far,
+        **({"tolerance": effect.tolerance} if effect.tolerance else {}),
     }
 
 
@@ -233,6 +242,7 @@ def _read_effect(value: Any) -> DestructiveEffect:
         None if partitions is None else tuple(PartitionText(_text(one)) for one in partitions),
         None if distance is None else _number(distance),
         _text(value["far"]),
+        _number(value.get("tolerance", 0)),
     )
 
 

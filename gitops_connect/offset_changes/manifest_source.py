@@ -24,6 +24,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, 
 from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
 from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeHistory, Past
+from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.offset_changes import staged_files
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
@@ -72,7 +73,8 @@ class ManifestSource:
     families: Registry = BUILT_IN
 
     def manifest(self, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic | None:
-        """None for an offset change without a manifest; a diagnostic if the manifest cannot be read.
+        """None for an offset change without a manifest, and for targets, which are not resolved here; a diagnostic if
+        the manifest cannot be read.
 
         Raises what reading the repository raises, and OSError.
         """
@@ -81,6 +83,8 @@ class ManifestSource:
                 return self._in_repository(file)
             case ManifestUri() as uri:
                 return self._at_uri(uri, offset_change)
+            case OffsetTargets():
+                return None
             case Manifest() | None as inline:
                 return inline
 

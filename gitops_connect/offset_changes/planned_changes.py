@@ -14,7 +14,8 @@ from gitops_connect.apply.chunks import ChunkSize
 from gitops_connect.apply.ports import Chunk, LargeChange
 from gitops_connect.connect.client import save_lines
 from gitops_connect.connect.worker_heap import largest_chunk
-from gitops_connect.errors import GitopsConnectError, SourceRefused
+from gitops_connect.errors import GitopsConnectError, KafkaUnavailable, SourceRefused
+from gitops_connect.families.shapes import Shape
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.diagnostics import Diagnostic, Location
@@ -23,9 +24,11 @@ from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
 from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.observed_state import ConnectorType
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.observe import MAX_HELD
+from gitops_connect.offset_changes.kafka_positions import KafkaReads, NoLog, Unmerged
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     SparkChecks,
@@ -37,9 +40,18 @@ from gitops_connect.offset_changes.staged_files import large_manifest
 from gitops_connect.offset_changes.strimzi_requests import write_to_branch, write_to_directory
 from gitops_connect.offsets.context import LargeManifest, ManifestContext
 from gitops_connect.plan.connector_changes import declared_partitions
-from gitops_connect.plan.offset_review import described, moved_since, refusals, review, review_unfinished, unchecked
+from gitops_connect.plan.offset_review import (
+    described,
+    find_difference,
+    moved_since,
+    refusals,
+    review,
+    review_unfinished,
+    unchecked,
+)
 from gitops_connect.plan.offset_stores import with_store
-from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.situation import ResolvedTargets, Situation
+from gitops_connect.plan.target_resolution import exceeded
 from gitops_connect.runtime import Runtime, open_output_branch
 from gitops_connect.settings.own import own_files
 from gitops_connect.source.checkout import Checkout
@@ -71,8 +83,36 @@ class PlannedChanges:
             before = self.situation.offsets.unfinished[offset_change.name].before
             seen = review_unfinished(offset_change, before, current, shape)
         else:
+            known = self.situation.offsets.resolved.get(offset_change.name)
+            if known is not None:
+                return self._review_resolved(offset_change, known, current, shape)
             seen = review(offset_change, current, shape, self.situation.policy.max_skip)
         return with_store(self.situation, offset_change, seen)
+
+    def _review_resolved(
+        self, offset_change: OffsetChange, known: ResolvedTargets, current: Offsets, shape: Shape | None
+    ) -> Review:
+        """The review of a change whose targets are resolved once more. Raises what the brokers raise."""
+        offsets, connector = self.situation.offsets, self.situation.desired.by_name[offset_change.connector]
+        declared = self.situation.desired.offset_changes_of(connector.name)
+        targets = next(one.manifest for one in declared if one.name == offset_change.name)
+        if not isinstance(targets, OffsetTargets):
+            raise AssertionError("resolved without targets")
+        try:
+            log = KafkaReads(self.runtime, self.situation, self.runtime.families).of(connector, current)
+        except (NoLog, Unmerged) as error:
+            raise KafkaUnavailable(f"its targets could not be resolved: {error}") from error
+        resolution = log.resolve(targets, current, known.committed)
+        if resolution.problems:
+            return Review({}, Difference(), tuple(Refusal(one.summary) for one in resolution.problems[:1]))
+        before = find_difference(
+            offsets.current.get(connector.name, {}), offsets.manifests.get(offset_change.name) or {}, shape
+        )
+        shape = None if shape is None else replace(shape, logs=replace(shape.logs, ranges=log.facts.ranges))
+        offset_change = replace(offset_change, offsets=log.offsets(resolution, current))
+        seen = review(offset_change, current, shape, self.situation.policy.max_skip)
+        refused = (Refusal(why),) if (why := exceeded(before, seen.difference)) else ()
+        return replace(seen, refusals=(*seen.refusals, *refused), resolved=offset_change.offsets)
 
     def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         client = self.runtime.clients[self.situation.desired.cluster]

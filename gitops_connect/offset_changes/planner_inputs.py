@@ -33,6 +33,7 @@ from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.observed_state import ReplicationSlot, WorkerState
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.observe import observe_exactly_once, observe_offsets
+from gitops_connect.offset_changes.kafka_positions import KafkaReads
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     ManifestVerdicts,
@@ -44,6 +45,7 @@ from gitops_connect.offset_changes.manifest_source import (
 from gitops_connect.offset_changes.planned_changes import LargeOffsetChange, PlannedChanges
 from gitops_connect.offset_changes.staged_files import remove_unused
 from gitops_connect.offset_changes.strimzi_requests import find_replaced
+from gitops_connect.offset_changes.target_changes import TargetChanges
 from gitops_connect.offsets.rules.own_schemas import is_offset_schema
 from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.offset_change_status import due, history_unknown
@@ -156,17 +158,12 @@ def _with_read(
         verdicts = ManifestVerdicts(
             ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
         )
-        offsets, declared = situation.offsets, {one.name: one for one in situation.desired.connectors}
-        there = situation.observed.connectors.keys() | situation.observed.unknown
-        for offset_change in offset_changes:
-            name = offset_change.connector
-            if name in bugs:
-                verdicts.refuse(offset_change, bugs[name])
-            elif history_unknown(situation, offset_change) is None:
-                context = context_of(declared[name], families, offset_change.acknowledged)
-                current = offsets.current.get(name, offsets.large_current.get(name))
-                verdicts.add(offset_change, context, current, is_absent=name not in there)
+        changes = TargetChanges(KafkaReads(runtime, situation, families), checkout, situation)
+        changes.read(offset_changes)
+        _add_all(verdicts, changes, offset_changes, families, bugs)
         verdicts.check_large()
+        situation = changes.with_times(offset_changes, verdicts.offsets)
+        offsets, declared = situation.offsets, situation.desired.by_name
         unfinished = _review_begun(
             PlannedChanges(runtime, checkout, situation, runtime.ledger.offset_changes), directory
         )
@@ -189,6 +186,32 @@ def _with_read(
     )
     found = own.diagnostics + Diagnostics.of(bugs.values()) + verdicts.diagnostics
     return replace(situation, offsets=offsets), found
+
+
+def _add_all(
+    verdicts: ManifestVerdicts,
+    changes: TargetChanges,
+    offset_changes: Sequence[DesiredOffsetChange],
+    families: Registry,
+    bugs: Mapping[ConnectorName, Diagnostic],
+) -> None:
+    """Add the changes to the verdicts, with the offsets of their targets. `bugs` are those of connectors' families."""
+    situation = changes.situation
+    there = situation.observed.connectors.keys() | situation.observed.unknown
+    for one in offset_changes:
+        if history_unknown(situation, one) is not None and one.connector not in bugs:
+            continue
+        resolved = bugs[one.connector] if one.connector in bugs else changes.resolve(one)
+        if isinstance(resolved, Diagnostic):
+            verdicts.refuse(one, resolved)
+            continue
+        if resolved is None:
+            verdicts.offsets[one.name] = {}
+            continue
+        offsets, connector = situation.offsets, situation.desired.by_name[one.connector]
+        current = offsets.current.get(one.connector, offsets.large_current.get(one.connector))
+        context = context_of(connector, families, one.acknowledged)
+        verdicts.add(resolved, context, current, is_absent=one.connector not in there)
 
 
 def _count_copies(runtime: Runtime, situation: Situation, names: Set[ConnectorName]) -> Mapping[ConnectorName, int]:

@@ -153,6 +153,8 @@ class _OffsetChangesPlanner:
             if not self._exists:
                 difference = find_difference(self._current, seen.patch, self._shape, exact=False)
             shown = replace(shown, difference=difference, may_move=self._may_move(offset_change))
+            if (resolved := offsets.resolved.get(offset_change.name)) is not None:
+                shown = replace(shown, targets=resolved.words, notes=resolved.notes)
             self._decide(complete, shown, seen, "offsets/unacknowledged", offset_change)
 
     def _plan_large(self, offset_change: DesiredOffsetChange, shown: PlannedOffsetChange) -> None:
@@ -206,8 +208,12 @@ class _OffsetChangesPlanner:
         declared: DesiredOffsetChange | None,
     ) -> None:
         for refusal in seen.refusals:
-            hint = f"if this is intended, add `acknowledge: [{refusal.missing.value}]`" if refusal.missing else ""
-            self._report(declared, rule, f"offset change {offset_change.name}: {refusal.message}", hint)
+            hint = (
+                f"if this is intended, add `acknowledge: [{refusal.missing.value}]`"
+                if refusal.missing
+                else refusal.hint
+            )
+            self._report(declared, refusal.rule or rule, f"offset change {offset_change.name}: {refusal.message}", hint)
         if seen.refusals:
             self._wait_because(shown, seen.refusals[0].message)
             self._block(f"offset change {offset_change.name} is blocked")

@@ -11,13 +11,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gitops_connect.families.debezium.slot_positions import slot_lines
+from gitops_connect.families.log_fields import LogFacts, LogFields
 from gitops_connect.families.resume import UNKNOWN_CLASS
 from gitops_connect.families.shapes import Shape, compare
+from gitops_connect.families.sinks import partition_label
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
 from gitops_connect.model.names import OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.units import SkipLimits
+from gitops_connect.plan.target_resolution import out_of_range
 
 
 def review(offset_change: OffsetChange, current: Offsets, shape: Shape | None, max_skip: SkipLimits) -> Review:
@@ -27,7 +30,7 @@ def review(offset_change: OffsetChange, current: Offsets, shape: Shape | None, m
     patch = (
         patch_between(current, merged(current, effect)) if offset_change.kind is OffsetChangeKind.REPLACE else effect
     )
-    refused = tuple(refusals(offset_change, difference, max_skip))
+    refused = (*refusals(offset_change, difference, max_skip), *_out_of_range(difference, shape))
     return Review(patch, difference, refused, current, unchecked=unchecked(shape))
 
 
@@ -104,7 +107,17 @@ def described(difference: Difference, shape: Shape | None) -> Difference:
     of_snapshot = shape.in_snapshot is not None and any(shape.in_snapshot(json.loads(text)) for text in offsets)
     resume = shape.resume.lines(directions, of_snapshot=of_snapshot) if shape.resume is not None else ()
     slot = slot_lines(shape.slot, difference.moves) if shape.slot is not None else ()
-    return replace(difference, scale=shape.scale, resume=(*slot, *resume))
+    moves = difference.moves
+    if shape.log is not None and shape.logs.times:
+        moves = tuple(_with_time(move, shape.log, shape.logs) for move in moves)
+    return replace(difference, moves=moves, scale=shape.scale, resume=(*slot, *resume))
+
+
+def _with_time(move: Move, fields: LogFields, logs: LogFacts) -> Move:
+    positions = fields.position(move.current), fields.position(move.declared)
+    times = [logs.times.get((move.partition, one)) for one in positions if one is not None]
+    known = [one for one in times if one is not None]
+    return replace(move, time=abs(known[0] - known[1])) if len(known) == len(positions) else move
 
 
 def unchecked(shape: Shape | None) -> str:
@@ -156,6 +169,21 @@ def _needed(
         yield Acknowledgement.SKIP, skips
     if removed := counts.get(Direction.REMOVED, 0):
         yield Acknowledgement.TOMBSTONE, f"{_partitions(removed, 'loses its offset', 'lose their offsets')}"
+
+
+def _out_of_range(difference: Difference, shape: Shape | None) -> Iterator[Refusal]:
+    """Offsets at which Kafka has no record, as far as the brokers were asked. Connect accepts most of them."""
+    if shape is None or shape.log is None or not shape.logs.ranges:
+        return
+    found = []
+    for move in difference.moves:
+        position, log = shape.log.position(move.declared), shape.logs.ranges.get(move.partition)
+        if position is not None and log is not None and (wrong := out_of_range(position, log)):
+            found.append((partition_label(move.partition), *wrong))
+    if found:
+        name, why, hint = found[0]
+        more = f"; {len(found) - 1:,} more partitions are out of range" if len(found) > 1 else ""
+        yield Refusal(f"{name}: {why}{more}", rule="offsets/out-of-range", hint=hint)
 
 
 def _skips(difference: Difference, max_skip: SkipLimits) -> str:

@@ -85,6 +85,18 @@ class Unfinished:
     review: Review | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ResolvedTargets:
+    """What the targets of a change mean, in words, and what else a reader should know about them.
+
+    `committed` is the time from which `ago` is counted.
+    """
+
+    words: tuple[str, ...]
+    notes: tuple[str, ...]
+    committed: datetime
+
+
 _FRAME = len('{"partition":,"offset":}\n')
 
 
@@ -98,7 +110,8 @@ class OffsetSituation:
     some could not be read. `copies` is how often a worker holds the offsets of its cluster while a connector's offsets
     are changed. `replaced` has, for a change that an annotation requests, the recorded name of the same change by a
     commit that is not in the history of the annotation: the history was rewritten. `is_new` is True for a ledger that
-    has never worked on this cluster: changes in the repository may already have been applied.
+    has never worked on this cluster: changes in the repository may already have been applied. `resolved` contains the
+    changes whose offsets were computed from targets.
     """
 
     records: Mapping[OffsetChangeName, OffsetChangeRecord] = field(default_factory=dict)
@@ -112,6 +125,7 @@ class OffsetSituation:
     shapes: Mapping[ConnectorName, Shape] = field(default_factory=dict)
     replaced: Mapping[OffsetChangeName, OffsetChangeName] = field(default_factory=dict)
     is_new: bool = False
+    resolved: Mapping[OffsetChangeName, ResolvedTargets] = field(default_factory=dict)
 
     @cached_property
     def size(self) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
-from gitops_connect.model.units import Scale
+from gitops_connect.model.units import Scale, duration
 from gitops_connect.report.printable import Sentence, escaped, one_line, shortened
 
 MOST_MOVES = 10
@@ -126,6 +126,10 @@ def waits(offset_change: PlannedOffsetChange) -> str:
 def _details(offset_change: PlannedOffsetChange, limit: int | None) -> Iterator[Line]:
     if offset_change.reason:
         yield Line(f"reason: {one_line(offset_change.reason)}")
+    for target in offset_change.targets:
+        yield Line(f"to: {one_line(target)}")
+    for note in offset_change.notes:
+        yield Line(f"note: {one_line(note)}")
     if offset_change.difference is not None:
         yield from difference_lines(offset_change.difference, limit)
     if offset_change.heap is not None:
@@ -205,7 +209,8 @@ def _how_far(difference: Difference, direction: Direction) -> str:
         return " (distance unknown)" if unknown else ""
     what = _WHAT[direction] if difference.scale.counts_what_is_read else WHEN[direction]
     least = "at least " if unknown else ""
-    return f" ({least}{quantity(total, difference.scale)} {what})"
+    time = f" of {duration(longest)}" if (longest := difference.time(direction)) else ""
+    return f" ({least}{quantity(total, difference.scale)}{time} {what})"
 
 
 def quantity(count: int, scale: Scale) -> str:
@@ -222,7 +227,8 @@ def _direction(move: Move, scale: Scale) -> str:
     far = ""
     if move.distance:
         later = f" {WHEN[move.direction]}" if scale.is_time and move.direction in WHEN else ""
-        far = f" {quantity(move.distance, scale)}{later}"
+        time = f" of {duration(move.time)}" if move.time else ""
+        far = f" {quantity(move.distance, scale)}{time}{later}"
     also = also_written(move, scale)
     return f"{move.direction.value}{far}{f' ({also})' if also else ''}"
 

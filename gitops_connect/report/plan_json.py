@@ -26,7 +26,7 @@ from gitops_connect.report.summary import summarise
 from gitops_connect.report.table import as_json
 from gitops_connect.report.words import unhealthy_value
 
-FORMAT_VERSION = "1.7"
+FORMAT_VERSION = "1.8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +175,8 @@ def _change(offset_change: PlannedOffsetChange, directory: str, *, due: bool) ->
         "location": str(location.under(directory)) if location else None,
         "digest": offset_change.digest,
         "difference": None if difference is None else difference_value(difference),
+        "targets": list(offset_change.targets),
+        "notes": list(offset_change.notes),
         "worker_heap": None if heap is None else {"bytes": heap.size, "arithmetic": heap.arithmetic},
     }
 
@@ -201,6 +203,7 @@ def _move(move: Move, scale: Scale) -> dict[str, Any]:
         "declared": value(move.declared),
         "direction": move.direction.value,
         "distance": move.distance,
+        **({"time": move.time} if move.time is not None else {}),
         "also_written": offset_lines.also_written(move, scale) or None,
     }
 

@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import Enum
 from typing import Protocol
 
@@ -31,7 +32,7 @@ class ContentReader(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The history of a revision. Both functions raise SourceUnavailable, SourceRefused or UsageError."""
+    """The history of a revision. Its functions raise SourceUnavailable, SourceRefused or UsageError."""
 
     added: Callable[[str, Hashable, Callable[[Blob], bool]], Revision | None]
     """The commit that added a part to the file with this path, without a gap since then.
@@ -41,6 +42,8 @@ class History:
     """
     contains: Callable[[str, Revision], bool]
     """Whether a commit, which may have an abbreviated id, is in the history of another one."""
+    committed: Callable[[Revision], datetime]
+    """When a commit of the history was made, by the clock of who made it."""
 
 
 HistoryOf = Callable[[Sequence[Revision], str], History]

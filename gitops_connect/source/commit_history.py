@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -59,7 +60,7 @@ class CommitHistory(Repository):
     def at(self, tips: Sequence[Revision], head_ref: str) -> History:
         """The history of the commit `tips`, or of the merge of two commits: the target branch, and then `head_ref`."""
         about = partial(self._about, tuple(tips), head_ref)
-        return History(partial(self._added, about), partial(self._contains, about))
+        return History(partial(self._added, about), partial(self._contains, about), partial(self._committed, about))
 
     @contextmanager
     def _about(self, tips: Sequence[Revision], head_ref: str) -> Iterator[None]:
@@ -90,6 +91,10 @@ class CommitHistory(Repository):
                 if found is not None:
                     return found
             return self._tips[-1] if len(self._tips) > 1 else None
+
+    def _committed(self, about: About, revision: Revision) -> datetime:
+        with about():
+            return datetime.fromtimestamp(self._clone().date(revision), UTC)
 
     def _contains(self, about: About, earlier: str, later: Revision) -> bool:
         if not _COMMIT_ID.fullmatch(earlier):

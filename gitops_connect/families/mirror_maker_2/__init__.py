@@ -33,6 +33,10 @@ _HEARTBEATS = "heartbeats"
 """`ReplicationPolicy.isHeartbeatsTopic`, with any prefix for the source of a source."""
 
 
+_NOT_COPIED = r"mm2.*\.internal, .*\.replica, __.*, .*[\-\.]internal"
+"""`DefaultTopicFilter.TOPICS_EXCLUDE_DEFAULT` of the known versions."""
+
+
 def topics_read(config: Config) -> Ties:
     """The topics of a mirror, as in `DefaultTopicFilter`: a list of patterns, each for a whole name.
 
@@ -47,6 +51,13 @@ def topics_read(config: Config) -> Ties:
     names = frozenset(listed) if all(map(_PLAIN.fullmatch, listed)) else None
     pattern = translate("|".join(listed)) if names is None else None
     return Ties((TopicFilter("topics", value, names, pattern, field="topic", always=_HEARTBEATS),))
+
+
+def topics_excluded(config: Config) -> re.Pattern[str] | None:
+    """The topics that `DefaultTopicFilter` leaves out; None if that is not certain."""
+    listed = config.get("topics.exclude", config.get("topics.blacklist", _NOT_COPIED))
+    patterns = "|".join(one.strip() for one in listed.split(",") if one.strip())
+    return translate(patterns) if not is_reference(listed) else None
 
 
 def topics_written(config: Config) -> KafkaUse:

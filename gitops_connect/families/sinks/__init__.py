@@ -8,10 +8,12 @@ from dataclasses import replace
 
 from gitops_connect.families.family import Config, ConnectorClass
 from gitops_connect.families.field_kinds import NUMBER, SMALL, TEXT
+from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys, Start, ValueKey
 from gitops_connect.families.resume import FORWARD, NEW, REMOVED, REWIND, UNKNOWN_CLASS, ResumeRules
 from gitops_connect.families.shapes import Demand, Shape, ShapeFields
 from gitops_connect.families.ties import Ties, TopicFilter, translate
+from gitops_connect.model.client_servers import CONSUMER_SERVERS
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.units import Unit
@@ -57,6 +59,7 @@ SINK = Shape(
     reads=topics_read,
     lenient=True,
     demand=Demand.TYPES,
+    log=LogFields("kafka_topic", "kafka_partition", "kafka_offset", servers=(CONSUMER_SERVERS,)),
 )
 """`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
 
