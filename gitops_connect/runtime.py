@@ -108,6 +108,9 @@ class KafkaLogReader(Protocol):
         """When the records at these offsets were written, in milliseconds since 1970, as far as that is known."""
 
 
+OpenKafka = Callable[[KafkaSettings, str], KafkaLogReader]
+
+
 def open_kafka(settings: KafkaSettings, where: str) -> KafkaLogReader:
     """A reader for the brokers of these settings; `where` names the settings in errors. Raises UsageError."""
     from gitops_connect.kafka_log_reader import KafkaLogs  # noqa: PLC0415 - it needs an extra
@@ -134,7 +137,7 @@ class Runtime:
     families: Registry = field(default=BUILT_IN, repr=False)
     say: Say = _ignore
     topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
-    open_kafka: Callable[[KafkaSettings, str], KafkaLogReader] = open_kafka
+    open_kafka: OpenKafka = open_kafka
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

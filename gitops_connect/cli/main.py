@@ -49,7 +49,7 @@ COMMANDS = {
     "resume": CommandEntry("suspend", "resume", "End what `suspend` began."),
     "rollout": CommandEntry("rollout", "app", "Continue, skip or abandon a rollout that waits."),
     "ledger": CommandEntry("ledger_commands", "app", "Show, correct, export or import the ledger."),
-    "offsets": CommandEntry("offset_commands", "app", "Show, compare, check and restore offsets."),
+    "offsets": CommandEntry("target_commands", "app", "Show, compare, check, move and restore offsets."),
     "sandbox": CommandEntry("sandbox", "app", "Run a local one-node Kafka with Connect workers."),
 }
 

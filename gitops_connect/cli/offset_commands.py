@@ -247,7 +247,7 @@ def diff(
     Exits with 2 if it would change offsets, with 0 if it would change nothing.
     """
     settings, name = settings_of(context), ConnectorName(connector)
-    subject = partial(_read_subject, settings, name, cluster=cluster)
+    subject = partial(read_subject, settings, name, cluster=cluster)
     checked = _checked(settings, CheckOptions(file, name, _kind(replace)), acknowledge, subject)
     difference = checked.difference
     if checked.diagnostics.errors:
@@ -266,7 +266,7 @@ def _kind(replace: bool) -> OffsetChangeKind:
     return OffsetChangeKind.REPLACE if replace else OffsetChangeKind.ALTER
 
 
-def _read_subject(
+def read_subject(
     settings: Settings,
     name: ConnectorName,
     room: Path,
@@ -350,7 +350,7 @@ def check(
     if report is not None:
         new_directory(report, force=force)
     settings, name = settings_of(context), ConnectorName(connector)
-    subject = partial(_read_subject, settings, name, cluster=cluster, directory=directory, offline=offline)
+    subject = partial(read_subject, settings, name, cluster=cluster, directory=directory, offline=offline)
     options = [CheckOptions(file, name, _kind(replace), report) for file in files]
     checked = [_checked(settings, one, acknowledge, subject) for one in options]
     diagnostics = sum((one.diagnostics for one in checked), Diagnostics())

@@ -1,29 +1,27 @@
 """Reads the Kafka partitions of connectors from the brokers that the settings name, and resolves targets with them.
 
-A document never decides which server is asked: it only selects one of those in the settings. A document that is not
-merged does not decide either which topics: if the connector does not read them yet, they are not read.
+A document never decides which server is asked: it only selects one of those in the settings.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.families.log_fields import LogFacts, LogFields
-from gitops_connect.families.registry import Registry
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import Expectation, TopicFilter
-from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.differences import Move
 from gitops_connect.model.kafka_logs import KafkaPartition, LogRange
 from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText
-from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.target_resolution import Logs, Resolution, resolve, times_of
-from gitops_connect.runtime import KafkaLogReader, Runtime
+from gitops_connect.runtime import KafkaLogReader, OpenKafka, open_kafka
 from gitops_connect.settings.kafka_clusters import kafka_of
+from gitops_connect.settings.sections import ClusterSettings
 
 _MOST_TIMES = 20
 """Partitions whose time is searched: each takes several requests of all."""
@@ -39,57 +37,36 @@ class NoLog(Exception):
         self.is_configured = is_configured
 
 
-class Unmerged(Exception):
-    """Only a document that is not merged says which partitions the connector reads, so that they are not read."""
-
-
 class KafkaReads:
-    """The brokers that are asked in one reconciliation of a cluster: each Kafka cluster has one client."""
+    """The Kafka clusters of one Connect cluster that are asked: each has one client."""
 
-    def __init__(self, runtime: Runtime, situation: Situation, families: Registry) -> None:
-        self._runtime, self._situation, self._families = runtime, situation, families
+    def __init__(self, cluster: ClusterSettings, open_reader: OpenKafka = open_kafka) -> None:
+        self._cluster, self._open = cluster, open_reader
         self._readers = dict[str, KafkaLogReader]()
 
-    def of(self, connector: DesiredConnector, current: Offsets) -> ConnectorLog:
-        """The partitions of the connector: those with current offsets, and those of the topics that it reads.
-
-        Raises NoLog and Unmerged.
-        """
-        config = connector.config
-        shape = self._families.shape(config)
+    def log(self, shape: Shape | None, config: Mapping[str, str], current: Offsets) -> ConnectorLog:
+        """The partitions of a connector of this config: those of the topics that it reads. Raises NoLog."""
         if shape is None or shape.log is None:
             why = "targets need offsets in Kafka topics, and the offsets of its class are not known to be some"
             raise NoLog(why, "write the offsets instead", is_configured=False)
-        if self._situation.untrusted:
-            observed = self._situation.observed.connectors.get(connector.name)
-            known = {} if observed is None else observed.config
-            if _what_is_read(shape, shape.log, known) != _what_is_read(shape, shape.log, config):
-                raise Unmerged
-        reader = self._reader(shape.log.bootstrap_servers(config))
         try:
+            reader = self._reader(shape.log.bootstrap_servers(config))
             return ConnectorLog.read(reader, shape, shape.log, config, current)
         except GitopsConnectError as error:
             raise NoLog(str(error)) from error
 
     def _reader(self, servers: str) -> KafkaLogReader:
-        name = self._situation.desired.cluster
-        found = kafka_of(servers, self._runtime.cluster(name))
+        found = kafka_of(servers, self._cluster)
         if found is None:
+            name = self._cluster.name
             missing = f"[clusters.{name}.kafka_clusters.NAME]" if servers else f"[clusters.{name}.kafka]"
             of = "one of the brokers in its config" if servers else "the brokers of the workers"
             hint = f"set {missing} with bootstrap_servers: {of}"
             raise NoLog(f"the settings do not name its Kafka cluster ({missing})", hint, is_configured=False)
         where, settings = found
         if where not in self._readers:
-            try:
-                self._readers[where] = self._runtime.open_kafka(settings, where)
-            except GitopsConnectError as error:
-                raise NoLog(str(error)) from error
+            self._readers[where] = self._open(settings, where)
         return self._readers[where]
-
-
-def _what_is_read(shape: Shape, fields: LogFields, config: Mapping[str, str]) -> object:
-    return fields.bootstrap_servers(config), config.get("connector.class"), shape.ties(config)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +74,7 @@ class ConnectorLog:
     """The Kafka partitions of one connector, with the records that exist in them."""
 
     reader: KafkaLogReader
+    shape: Shape
     fields: LogFields
     ranges: Mapping[KafkaPartition, LogRange]
     unread: Mapping[KafkaPartition, str]
@@ -127,7 +105,7 @@ class ConnectorLog:
             if known.get(one.topic, not filters) and one.partition < counts.get(one.topic, 0)
         }
         ranges, unread = reader.ranges(texts.keys())
-        return ConnectorLog(reader, fields, ranges, unread, texts)
+        return ConnectorLog(reader, shape, fields, ranges, unread, texts)
 
     @property
     def facts(self) -> LogFacts:
@@ -145,16 +123,19 @@ class ConnectorLog:
         offsets = {self.texts[one]: self.fields.offset_at(position) for one, position in resolution.positions.items()}
         return {text: offset for text, offset in offsets.items() if offset is not None or text in current}
 
-    def with_times(self, facts: LogFacts, moves: Collection[Move]) -> LogFacts:
-        """With the times of the records at the positions of the largest moves. Raises what the reader raises."""
-        times = dict(facts.times)
-        for side in ("current", "declared"):
-            wanted = dict[KafkaPartition, int]()
-            for move in [*moves][:_MOST_TIMES]:
-                partition = self.fields.partition_of(move.partition)
-                position = self.fields.position(getattr(move, side))
-                if partition is not None and partition in self.ranges and position is not None:
-                    wanted[partition] = position
-            found = self.reader.times(wanted) if wanted else {}
-            times |= {(self.texts[one], wanted[one]): time for one, time in found.items()}
-        return replace(facts, times=times)
+    def shape_with(self, current: Offsets, offsets: OffsetPatch) -> Shape:
+        """The shape with what the brokers say, for the largest moves from `current` to `offsets`.
+
+        If the times of records cannot be read, distances are shown without them.
+        """
+        shape = replace(self.shape, logs=self.facts)
+        moves = find_difference(current, offsets, shape).moves[:_MOST_TIMES]
+        times = dict[tuple[PartitionText, int], int]()
+        with suppress(GitopsConnectError):
+            for side in ("current", "declared"):
+                found = ((self.fields.partition_of(move.partition), getattr(move, side)) for move in moves)
+                positions = ((one, self.fields.position(offset)) for one, offset in found)
+                wanted = {one: at for one, at in positions if one in self.ranges and one is not None and at is not None}
+                read = self.reader.times(wanted) if wanted else {}
+                times |= {(self.texts[one], wanted[one]): time for one, time in read.items()}
+        return replace(shape, logs=replace(shape.logs, times=times))

@@ -28,7 +28,7 @@ from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.strimzi import RequestedListing
 from gitops_connect.observe import MAX_HELD
-from gitops_connect.offset_changes.kafka_positions import KafkaReads, NoLog, Unmerged
+from gitops_connect.offset_changes.kafka_positions import KafkaReads, NoLog
 from gitops_connect.offset_changes.manifest_source import (
     ManifestSource,
     SparkChecks,
@@ -99,8 +99,9 @@ class PlannedChanges:
         if not isinstance(targets, OffsetTargets):
             raise AssertionError("resolved without targets")
         try:
-            log = KafkaReads(self.runtime, self.situation, self.runtime.families).of(connector, current)
-        except (NoLog, Unmerged) as error:
+            reads = KafkaReads(self.runtime.cluster(self.situation.desired.cluster), self.runtime.open_kafka)
+            log = reads.log(shape, connector.config, current)
+        except NoLog as error:
             raise KafkaUnavailable(f"its targets could not be resolved: {error}") from error
         resolution = log.resolve(targets, current, known.committed)
         if resolution.problems:

@@ -158,7 +158,8 @@ def _with_read(
         verdicts = ManifestVerdicts(
             ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
         )
-        changes = TargetChanges(KafkaReads(runtime, situation, families), checkout, situation)
+        cluster = situation.desired.cluster
+        changes = TargetChanges(KafkaReads(runtime.cluster(cluster), runtime.open_kafka), checkout, situation)
         changes.read(offset_changes)
         _add_all(verdicts, changes, offset_changes, families, bugs)
         verdicts.check_large()

@@ -10,16 +10,16 @@ from datetime import datetime
 
 from gitops_connect.documents.load import read_file
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.families.shapes import Shape
 from gitops_connect.model.canonical import canonical
-from gitops_connect.model.desired import DesiredOffsetChange
+from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.documents import Blob, Document, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_targets import OffsetTargets, PositionKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
-from gitops_connect.offset_changes.kafka_positions import WAIT, ConnectorLog, KafkaReads, NoLog, Unmerged
-from gitops_connect.plan.offset_review import find_difference
+from gitops_connect.offset_changes.kafka_positions import WAIT, ConnectorLog, KafkaReads, NoLog
 from gitops_connect.plan.situation import ResolvedTargets, Situation
 from gitops_connect.plan.target_resolution import Resolution, words
 from gitops_connect.source.checkout import Checkout
@@ -32,12 +32,16 @@ _AFTER_MERGE = (
 
 @dataclass(slots=True)
 class TargetChanges:
-    """The changes of one plan whose offsets are positions in Kafka. `logs` are those of their connectors."""
+    """The changes of one plan whose offsets are positions in Kafka. `logs` are those of their connectors.
+
+    A document that is not merged does not decide which topics are read: None is the log of its connector, if the
+    connector does not read these topics yet.
+    """
 
     reads: KafkaReads
     checkout: Checkout
     situation: Situation
-    logs: dict[ConnectorName, ConnectorLog | NoLog | Unmerged] = field(default_factory=dict)
+    logs: dict[ConnectorName, ConnectorLog | NoLog | None] = field(default_factory=dict)
     resolved: dict[OffsetChangeName, ResolvedTargets] = field(default_factory=dict)
 
     def read(self, offset_changes: Iterable[DesiredOffsetChange]) -> None:
@@ -51,15 +55,20 @@ class TargetChanges:
             shape = shapes.get(name)
             if not has_targets and (shape is None or shape.log is None):
                 continue
-            try:
-                log = self.reads.of(self.situation.desired.by_name[name], self._current(name))
-            except (NoLog, Unmerged) as error:
-                self.logs[name] = error
-                continue
-            self.logs[name] = log
-            if shape is not None:
+            log = self.logs[name] = self._log(self.situation.desired.by_name[name], shape)
+            if shape is not None and isinstance(log, ConnectorLog):
                 shapes[name] = replace(shape, logs=log.facts)
         self.situation = replace(self.situation, offsets=replace(self.situation.offsets, shapes=shapes))
+
+    def _log(self, connector: DesiredConnector, shape: Shape | None) -> ConnectorLog | NoLog | None:
+        if self.situation.untrusted and shape is not None:
+            observed = self.situation.observed.connectors.get(connector.name)
+            if observed is None or _what_is_read(shape, observed.config) != _what_is_read(shape, connector.config):
+                return None
+        try:
+            return self.reads.log(shape, connector.config, self._current(connector.name))
+        except NoLog as error:
+            return error
 
     def resolve(self, offset_change: DesiredOffsetChange) -> DesiredOffsetChange | Diagnostic | None:
         """The change with its offsets; an error if its targets cannot be resolved, or the brokers do not answer.
@@ -107,18 +116,18 @@ class TargetChanges:
         """The situation with the times of the records at the positions that these changes move most."""
         situation, shapes = self.situation, dict(self.situation.offsets.shapes)
         for one in offset_changes:
-            log, shape, patch = self.logs.get(one.connector), shapes.get(one.connector), offsets.get(one.name)
-            if patch is None or shape is None or not isinstance(log, ConnectorLog):
-                continue
-            moves = find_difference(self._current(one.connector), patch, shape).moves
-            try:
-                shapes[one.connector] = replace(shape, logs=log.with_times(shape.logs, moves))
-            except GitopsConnectError:
-                continue  # the distances are shown without their times
+            log, patch = self.logs.get(one.connector), offsets.get(one.name)
+            if patch is not None and isinstance(log, ConnectorLog):
+                shapes[one.connector] = log.shape_with(self._current(one.connector), patch)
         return replace(situation, offsets=replace(situation.offsets, shapes=shapes, resolved=self.resolved))
 
     def _current(self, name: ConnectorName) -> Offsets:
         return self.situation.offsets.current.get(name, {})
+
+
+def _what_is_read(shape: Shape, config: Mapping[str, str]) -> object:
+    servers = shape.log.bootstrap_servers(config) if shape.log is not None else ""
+    return servers, config.get("connector.class"), shape.ties(config)
 
 
 def _problem(offset_change: DesiredOffsetChange, place: Location, rule: str, why: str, hint: str) -> Diagnostic:

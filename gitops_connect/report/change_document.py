@@ -26,7 +26,11 @@ _LONGEST_INLINE = 1000
 
 @dataclass(frozen=True, slots=True)
 class ChangeDocument:
-    """The content of the document. `manifest` is the path of the manifest, if the document itself has no offsets."""
+    """The content of the document. `manifest` is the path of the manifest, if the document itself has no offsets.
+
+    `to` is the value of the field, if there are targets instead of offsets. `needed` are acknowledgements that a person
+    has to decide about: they are a comment.
+    """
 
     name: OffsetChangeName
     cluster: ClusterName
@@ -36,6 +40,8 @@ class ChangeDocument:
     offsets: OffsetPatch = field(default_factory=dict, repr=False)
     acknowledge: tuple[Acknowledgement, ...] = ()
     manifest: str = ""
+    to: str | Mapping[str, Any] = ""
+    needed: tuple[Acknowledgement, ...] = ()
 
 
 def fits(offsets: OffsetPatch) -> bool:
@@ -56,11 +62,17 @@ def render(document: ChangeDocument) -> str:
     ]
     if document.manifest:
         lines.append(f"  manifest: {{path: {quoted(document.manifest)}}}")
+    elif document.to:
+        lines.append(f"  to: {document.to if isinstance(document.to, str) else in_json(_json(document.to))}")
     elif document.offsets:
         lines += ["  offsets:", *(f"    - {in_json(_json(entry))}" for entry in to_json(document.offsets))]
     if document.acknowledge:
         lines.append(f"  acknowledge: [{', '.join(one.value for one in document.acknowledge)}]")
-    lines.append(f"  reason: {quoted(document.reason)}")
+    if document.needed:
+        effects = ", ".join(one.value for one in document.needed)
+        lines.append(f"  # acknowledge: [{effects}]   # remove the first # if this is intended")
+    if document.reason:
+        lines.append(f"  reason: {quoted(document.reason)}")
     return "".join(f"{line}\n" for line in lines)
 
 
