@@ -52,7 +52,8 @@ class Place:
         return self.reader.home
 
     def prepare(self, steps: Steps) -> None:
-        here = json.loads(json.dumps(steps).replace("{home}", str(self.directory)))
+        text = json.dumps(steps).replace("{home}", str(self.directory))
+        here = json.loads(text.replace("{bootstrap}", self.sandbox.bootstrap))
         for name, arguments in (call for step in here for call in step.items()):
             getattr(self, name)(**arguments)
 

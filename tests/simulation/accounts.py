@@ -33,6 +33,8 @@ class Accounts:
         self.saved: dict[Digest, Offsets] = {}
         """What was read of connectors with many offsets."""
         self.on_begin: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
+        self.on_resolve: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
+        """Gets each offset change that is begun for the first time."""
 
     def of(self, name: ConnectorName) -> Account:
         return self._of[name]
@@ -55,6 +57,8 @@ class Accounts:
 
     def began(self, offset_change: OffsetChange, before: Offsets) -> None:
         self.on_begin(offset_change, before)
+        if offset_change.name not in self._of[offset_change.connector].begun:
+            self.on_resolve(offset_change, before)
         self._connectors[offset_change.name] = offset_change.connector
         self._of[offset_change.connector].began(offset_change, before)
 

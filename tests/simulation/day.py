@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from copy import copy
@@ -17,6 +18,8 @@ from gitops_connect.daemon.state import PullRequestView
 from gitops_connect.declare import Caches, declare
 from gitops_connect.errors import LedgerBusy, NotFound, UndoImpossible
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
+from gitops_connect.model.offset_changes import OffsetChange
+from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
@@ -25,6 +28,7 @@ from gitops_connect.offset_changes.subject import DeclaredConnectors
 from gitops_connect.offset_changes.undo import Undo, UndoTarget
 from gitops_connect.review.pull_request_plans import due_changes
 from gitops_connect.review.review_inputs import waits_for_time
+from simulation import kafka
 from simulation.account import positions
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
@@ -42,6 +46,8 @@ BROKEN = "java.lang.IllegalStateException: no database"
 SHOWN = 0.05
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
 AFTER = 11.0
+_TARGETS = 0.4
+"""The share of the sink's offset changes that have targets."""
 """Seconds: a little more than `[repository] interval`."""
 QUIET = 20
 """Polls of the repository after the last fault: until then, the cluster has to agree with the repository."""
@@ -70,12 +76,16 @@ class Day:
     _changes: int = 0
     _connectors: dict[OffsetChangeName, str] = field(default_factory=dict)
     """Of every offset change that was ever declared."""
+    _targets: dict[OffsetChangeName, list[Any]] = field(default_factory=lambda: defaultdict(list))
+    """The values of `to` that the document of a change has or had."""
 
     def __post_init__(self) -> None:
         world = self.world
         self.pull_requests: PullRequests | None = None
         if world.forge is not None and world.forge_settings is not None:
             self.pull_requests = PullRequests(self, world.forge, world.forge_settings)
+
+        world.accounts.on_resolve = self._require_resolved
 
     def begin(self, replicas: int, *, is_new: bool, of_strimzi: Sequence[str] = ()) -> None:
         """Begin with these connectors, or with a new repository and a cluster without them."""
@@ -236,6 +246,8 @@ class Day:
         if not path:
             self._changes += 1
             path = f"changes/c{self._changes:03}.yaml"
+        if name == SINK and self.world.cluster_settings.get("kafka") and self.random.random() < _TARGETS:
+            return path, self._with_targets(path)
         operation = self.random.choice(("alter", "alter", "replace", "reset"))
         removed = 0.2 if operation == "alter" else 0.0
         streams = self.random.sample(STREAMS, self.random.choice((1, 2, 4, 6)))
@@ -248,6 +260,21 @@ class Day:
             f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
             f"  connector: {name}\n  operation: {operation}\n{offsets}  acknowledge: {acknowledge}\n"
         )
+
+    def _with_targets(self, path: str) -> str:
+        to = kafka.choose(self.random)
+        self._targets[OffsetChangeName(_change_name(path))].append(to)
+        return (
+            f"apiVersion: gitops-connect/v1\nkind: OffsetChange\nmetadata: {{name: {_change_name(path)}}}\nspec:\n"
+            f"  connector: {SINK}\n  operation: alter\n  to: {json.dumps(to)}\n  acknowledge: [rewind, skip]\n"
+        )
+
+    def _require_resolved(self, offset_change: OffsetChange, before: Offsets) -> None:
+        """A change with targets is begun with what these mean for the records since the sink was stopped."""
+        if declared := self._targets.get(offset_change.name):
+            ends = self.world.producers.since(self.world.promises.changed_at[SINK])
+            may_be, found = [kafka.expected(to, before, one) for to in declared for one in ends], offset_change.offsets
+            assert positions(found) in may_be, f"{offset_change.name} is resolved to {found}, expected one of {may_be}"
 
     def _number(self, name: str, stream: str) -> int:
         """Any offset, or one that the connector will soon have read."""

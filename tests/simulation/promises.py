@@ -81,6 +81,8 @@ class Promises:
     paused: dict[str, float] = field(default_factory=dict)
     """When Connect first said that someone has paused or stopped a connector that ran, unless it was taken back."""
     suspended: dict[str, float] = field(default_factory=dict)
+    changed_at: dict[str, float] = field(default_factory=dict)
+    """When the cluster has reported another state of each connector for the last time."""
     unreadable: dict[str, float] = field(default_factory=dict)
     """Since when no worker can say what a connector is."""
     continued: set[Revision] = field(default_factory=set)
@@ -292,6 +294,7 @@ class Promises:
 
     def state_changed(self, name: str) -> None:
         """The cluster may report another state of a connector."""
+        self.changed_at[name] = self.world.timeline.now
         instance, trial = self.world.cluster.rules.connectors.get(name), self._trials.get(name)
         if instance is None or (reported := instance.reported) is None:
             return

@@ -13,7 +13,7 @@ from typing import Any
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.reviewed_plans import ReviewMode
-from gitops_connect.settings.sections import ForgeSettings, SkipSettings
+from gitops_connect.settings.sections import ForgeSettings, KafkaSettings, SkipSettings
 from simulation.day import ACTIONS, FEATURES, NAMES, Day, Happening
 from simulation.faults import Faults, Rates
 from simulation.pull_requests import ACTIONS as OF_PULL_REQUESTS
@@ -174,6 +174,7 @@ def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str,
         "rollout_max_failures": 1 if seed % 3 == 1 else 0,
         "connect_validate": seed % 8 == 3,
         "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
+        "kafka": KafkaSettings(("kafka:9092",)) if seed % 4 else None,
     }
 
 

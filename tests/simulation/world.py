@@ -73,6 +73,7 @@ from simulation.forge import (
     WatchedDirectories,
 )
 from simulation.jobs import SimulatedJobs
+from simulation.kafka import KafkaClient, Producers
 from simulation.large_changes import HELD, without_spark
 from simulation.postgresql import PostgresDatabase, PostgresServer
 from simulation.promises import LOCAL, Promises
@@ -296,7 +297,12 @@ class Replica:
         ledger = SimulatedLedger(database, KEY, world.accounts)
         client = cast(ConnectClient, SimulatedClient(self))
         runtime = replace(
-            world.runtime, ledger=ledger, clients={LOCAL: client}, clock=self.clock, verdicts=VerdictCache()
+            world.runtime,
+            ledger=ledger,
+            clients={LOCAL: client},
+            clock=self.clock,
+            verdicts=VerdictCache(),
+            open_kafka=lambda *_: KafkaClient(self),
         )
         self.daemon = Daemon(runtime, SimulatedSource(self), jobs=self._jobs)
         self.daemon._repository._caches = CACHES
@@ -406,6 +412,7 @@ class World:
         self.accounts = Accounts()
         self.promises = Promises(self)
         self.accounts.follow(self.cluster, self.promises.state_changed)
+        self.producers = Producers(self.timeline, self.people, self.cluster.rules)
         self.server = PostgresServer(self) if self.is_postgres else None
         self.clock_set = inf if self.skew else -inf
         """When a clock was last set; another leader with another clock is like a clock that is set."""
