@@ -158,7 +158,7 @@ def test_the_example_settings_have_every_setting_and_load_with_each_alternative(
         name = table.replace("NAME", "prod").replace("DATABASE", "shop")
         section = f"\n{text}".split(f"\n[{name}]\n")[1].partition("\n[")[0]
         shown = set(re.findall(r"^(?:# )?(\w+) = ", section, re.MULTILINE))
-        tables = {"name", "max_skip", "worker", "databases", "kafka"}
+        tables = {"name", "max_skip", "worker", "databases", "kafka", "kafka_clusters"}
         assert {field.name for field in dataclasses.fields(cls)} - tables <= shown, table
 
 
