@@ -141,7 +141,7 @@ class KafkaLogs:
                 low = LoggedRecord(last.offset, last.timestamp) if last.offset <= offsets[one] else low
                 searches[one] = _Search(offsets[one], low, LoggedRecord(last.offset + 1, last.timestamp + 1))
         found: dict[KafkaPartition, int] = {}
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS + 1):
             found |= {one: search.low.timestamp for one, search in searches.items() if search.ended}
             if not (searches := {one: search for one, search in searches.items() if not search.ended}):
                 break
@@ -185,26 +185,25 @@ class KafkaLogs:
         """The number of partitions of each topic, or what the brokers say instead."""
         asked = sorted({one for one in topics if _TOPIC_NAME.fullmatch(one)})
         answers: dict[str, int | KafkaError] = {}
-        for limit in _attempts(until) if asked else ():
-            answers = self._renew(asked, limit)
+        for _ in _attempts(until) if asked else ():
+            answers = self._renew(asked, until)
             if not all(isinstance(one, KafkaError) and one.code() < 0 for one in answers.values()):
                 return answers
-        self._reasons(
-            {topic: one for topic, one in answers.items() if isinstance(one, KafkaError)}, _TOPICS, some=False
-        )
+        failed = {topic: one for topic, one in answers.items() if isinstance(one, KafkaError)}
+        self._reasons(failed, _TOPICS, some=False)
         return answers
 
-    def _renew(self, topics: list[str], limit: float) -> dict[str, int | KafkaError]:
+    def _renew(self, topics: list[str], until: float) -> dict[str, int | KafkaError]:
         """Describe topics, which also tells the client the leaders of their partitions."""
-        until = time.monotonic() + limit
+        limit = _half(until)
+        end = time.monotonic() + limit
         with self._failures(_TOPICS):
             futures = self._client.describe_topics(TopicCollection(topics), request_timeout=limit)
-            answers = {topic: _answer(one, until) for topic, one in futures.items()}
+            answers = {topic: _answer(one, end) for topic, one in futures.items()}
         if all(isinstance(one, KafkaError) and one.code() < 0 for one in answers.values()):
-            with suppress(
-                KafkaException
-            ):  # librdkafka only asks a broker that may have died: any other one knows better
-                self._client.list_topics(topics[0], timeout=limit)
+            # librdkafka asks one broker, the controller, also after it has died. Any broker names another one.
+            with suppress(KafkaException):
+                self._client.list_topics(timeout=_half(until))
         return {topic: one if isinstance(one, KafkaError) else len(one.partitions) for topic, one in answers.items()}
 
     def _existing(self, partitions: Iterable[KafkaPartition], until: float) -> tuple[list[KafkaPartition], Errors]:
@@ -243,15 +242,18 @@ class KafkaLogs:
         errors: Errors,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[KafkaPartition, ListOffsetsResultInfo]:
-        """The answer for each partition. If no leader answers, ask again with new metadata until the time is over."""
+        """The answer for each partition. If no leader answers, ask again with new metadata, for half of the time left.
+
+        The other half is for partitions whose leaders answer: they are asked for more than one thing.
+        """
         answers: dict[KafkaPartition, ListOffsetsResultInfo] = {}
         failed: dict[KafkaPartition, KafkaError] = {}
-        open_ = dict(specs)
-        for limit in _attempts(until) if specs else ():
+        open_, end = dict(specs), time.monotonic() + _half(until)
+        for _ in _attempts(end) if specs else ():
             if failed:
-                self._renew(sorted({one.topic for one in open_}), limit)
+                self._renew(sorted({one.topic for one in open_}), end)
             failed = {one: error for one, error in failed.items() if one not in open_}
-            for one, answer in self._attempt(open_, limit, isolation).items():
+            for one, answer in self._attempt(open_, _half(end), isolation).items():
                 (failed if isinstance(answer, KafkaError) else answers)[one] = answer
             open_ = {one: open_[one] for one, error in failed.items() if one in open_ and error.code() in _MOVED}
             if not open_:
@@ -280,7 +282,8 @@ class KafkaLogs:
         if not _GROUP_NAME.fullmatch(group):
             return KafkaError(KafkaError.INVALID_GROUP_ID)
         answer: Any = KafkaError(KafkaError._TIMED_OUT)
-        for limit in _attempts(until):
+        for _ in _attempts(until):
+            limit = _half(until)
             asked, end = ConsumerGroupTopicPartitions(group), time.monotonic() + limit
             futures = self._client.list_consumer_group_offsets([asked], request_timeout=limit)
             answer = _answer(futures[group], end)
@@ -362,17 +365,22 @@ def _answer(future: Future[Any], until: float) -> Any:
         return KafkaError(KafkaError._BAD_MSG)
 
 
-def _attempts(until: float) -> Iterator[float]:
-    """The time limit of each attempt: half of what is left, so that a broker that has died leaves time for others."""
+def _attempts(until: float) -> Iterator[None]:
+    """Return from a pause before each attempt but the first, until the time is over."""
     pause = _PAUSE
     while True:
-        yield _left(until) / 2
+        yield
         if time.monotonic() + pause > until:
             return
         time.sleep(pause)
         pause *= 2
 
 
+def _half(until: float) -> float:
+    """Half of the seconds that are left: a broker that has died leaves time for others."""
+    return _left(until) / 2
+
+
 def _left(until: float) -> float:
-    """Seconds, as librdkafka accepts them."""
+    """The seconds that are left, as librdkafka accepts them."""
     return min(max(until - time.monotonic(), _PAUSE), _LONGEST_TIMEOUT)

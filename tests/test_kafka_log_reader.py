@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitops_connect.errors import KafkaRefused, KafkaUnavailable, UsageError
@@ -59,7 +59,7 @@ class Brokers:
         found = {name: Described(count) if count else unknown for name, count in counts.items()}
         return {name: done(self.topic_errors.get(name, one)) for name, one in found.items()}
 
-    def list_topics(self, topic: str, timeout: float) -> None:
+    def list_topics(self, timeout: float) -> None:
         raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._TRANSPORT))
 
     def list_offsets(self, asked: Mapping[Any, Any], isolation_level: Any, request_timeout: float) -> dict[Any, Any]:
@@ -110,6 +110,7 @@ def log(draw: st.DrawFn) -> list[Record]:
 
 
 @given(log(), st.integers(0, 700))
+@example([(1, 0), (5, 2_147_483_647_999)], 4)
 def test_the_time_of_an_offset_is_the_newest_up_to_it(records: list[Record], offset: int) -> None:
     brokers = Brokers({ORDERS: records, EMPTY: []})
     found = logs_of(brokers).times({ORDERS: offset, EMPTY: 0})
