@@ -1,4 +1,4 @@
-"""KafkaLogs with brokers in this process, whose faults a test chooses. tests/live and tests/contract use real ones."""
+"""KafkaLogs with brokers in this process, whose faults a test chooses. Other tests use real brokers."""
 
 from __future__ import annotations
 
