@@ -184,7 +184,7 @@ class KafkaRefused(Stalled):
 
     Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
     wait doubles with each failure, up to 1 hour.
-    Fix: Add the ACL that the message names to the principal of `[clusters.NAME.kafka]`, or remove this table.
+    Fix: Add the ACL that the message names to the principal of the table that it names, or remove this table.
     """
 
 
@@ -248,7 +248,7 @@ class ConnectUnavailable(Waiting):
 
 
 class KafkaUnavailable(Waiting):
-    """No broker of `[clusters.NAME.kafka]` answered in time, or the login or TLS failed.
+    """No broker of a Kafka cluster in the settings answered in time, or the login or TLS failed.
 
     Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
     wait doubles with each failure, up to 1 hour.

@@ -1,7 +1,7 @@
 """Reads where the logs of a Kafka cluster begin and end, where a time is in them, and what groups have committed.
 
 No record is read. Like `kafka_client`, this module needs the extra `kafka`. The number of requests is bounded: one for
-the metadata, and for each 2,000 partitions one to each of their leaders.
+the metadata, and for each 2,000 partitions one to each of their leaders, two for `ranges`, at most 37 for `times`.
 """
 
 from __future__ import annotations
@@ -10,12 +10,19 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from confluent_kafka import ConsumerGroupTopicPartitions, IsolationLevel, KafkaError, KafkaException, TopicCollection
+from confluent_kafka import (
+    OFFSET_INVALID,
+    ConsumerGroupTopicPartitions,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+)
 from confluent_kafka import TopicPartition as AskedPartition
 from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo, OffsetSpec
 
@@ -25,9 +32,10 @@ from gitops_connect.settings.sections import KafkaSettings
 
 _GROUPS_AT_ONCE = 8
 _PARTITIONS_AT_ONCE = 2000
-"""librdkafka's time for a request grows with the square of its partitions: 10,000 take 0.4 s, 5 x 2,000 0.1 s."""
+"""librdkafka's time for a request grows with the square of its partitions: 10,000 took 0.6 s, 5 x 2,000 0.4 s."""
 _PAUSE = 0.1
-"""Seconds until partitions whose leader has moved are asked again. The pause doubles with each attempt."""
+"""Seconds until partitions whose leader has moved are asked again. It doubles with each attempt."""
+_TOPICS, _OFFSETS = "its topics could not be read", "its offsets could not be read"
 _LONGEST_TIMEOUT = 3600.0
 _LAST_TIME = 2**63 - 1
 _LIKELY_TIME = 4_102_444_800_000
@@ -48,18 +56,14 @@ _MOVED = frozenset(
         KafkaError.KAFKA_STORAGE_ERROR,
         KafkaError.FENCED_LEADER_EPOCH,
         KafkaError.UNKNOWN_LEADER_EPOCH,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.NOT_COORDINATOR,
         KafkaError._TIMED_OUT,
         KafkaError._TRANSPORT,
     }
 )
-"""Errors of partitions that may be answered by another broker."""
-_COORDINATOR_MOVED = frozenset(
-    {
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-    }
-)
+"""Errors after which another broker, or the same one a moment later, may answer."""
 _CAUSES = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "the topic does not exist",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "its principal needs Describe on the topic",
@@ -88,7 +92,7 @@ class KafkaLogs:
         until = self._begin()
         if topics is not None:
             return {topic: one for topic, one in self._describe(topics, until).items() if isinstance(one, int)}
-        with self._failures("its topics could not be read"):
+        with self._failures(_TOPICS):
             found = self._client.list_topics(timeout=_left(until)).topics
         return {topic: len(one.partitions) for topic, one in found.items() if one.error is None}
 
@@ -137,7 +141,7 @@ class KafkaLogs:
                 low = LoggedRecord(last.offset, last.timestamp) if last.offset <= offsets[one] else low
                 searches[one] = _Search(offsets[one], low, LoggedRecord(last.offset + 1, last.timestamp + 1))
         found: dict[KafkaPartition, int] = {}
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS + 1):
             found |= {one: search.low.timestamp for one, search in searches.items() if search.ended}
             if not (searches := {one: search for one, search in searches.items() if not search.ended}):
                 break
@@ -178,16 +182,28 @@ class KafkaLogs:
                 self._client.poll(0)  # reports the errors of connections
 
     def _describe(self, topics: Iterable[str], until: float) -> dict[str, int | KafkaError]:
-        """The number of partitions of each topic. It also renews the client's knowledge of the leaders."""
+        """The number of partitions of each topic, or what the brokers say instead."""
         asked = sorted({one for one in topics if _TOPIC_NAME.fullmatch(one)})
-        if not asked:
-            return {}
-        with self._failures("its topics could not be read"):
-            futures = self._client.describe_topics(TopicCollection(asked), request_timeout=_left(until))
-            answers = {topic: _answer(one, until) for topic, one in futures.items()}
-            for one in answers.values():
-                if isinstance(one, KafkaError) and one.code() < 0:
-                    raise KafkaException(one)
+        answers: dict[str, int | KafkaError] = {}
+        for _ in _attempts(until) if asked else ():
+            answers = self._renew(asked, until)
+            if not all(isinstance(one, KafkaError) and one.code() < 0 for one in answers.values()):
+                return answers
+        failed = {topic: one for topic, one in answers.items() if isinstance(one, KafkaError)}
+        self._reasons(failed, _TOPICS, some=False)
+        return answers
+
+    def _renew(self, topics: list[str], until: float) -> dict[str, int | KafkaError]:
+        """Describe topics, which also tells the client the leaders of their partitions."""
+        limit = _half(until)
+        end = time.monotonic() + limit
+        with self._failures(_TOPICS):
+            futures = self._client.describe_topics(TopicCollection(topics), request_timeout=limit)
+            answers = {topic: _answer(one, end) for topic, one in futures.items()}
+        if all(isinstance(one, KafkaError) and one.code() < 0 for one in answers.values()):
+            # librdkafka asks one broker, the controller, also after it has died. Any broker names another one.
+            with suppress(KafkaException):
+                self._client.list_topics(timeout=_half(until))
         return {topic: one if isinstance(one, KafkaError) else len(one.partitions) for topic, one in answers.items()}
 
     def _existing(self, partitions: Iterable[KafkaPartition], until: float) -> tuple[list[KafkaPartition], Errors]:
@@ -226,52 +242,56 @@ class KafkaLogs:
         errors: Errors,
         isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[KafkaPartition, ListOffsetsResultInfo]:
-        """The answer for each partition. If no leader answers, ask again with new metadata until the time is over.
+        """The answer for each partition. If no leader answers, ask again with new metadata, for half of the time left.
 
-        An attempt takes at most half of the time that is left, so that a broker that has died leaves time for the next.
+        The other half is for partitions whose leaders answer: they are asked for more than one thing.
         """
         answers: dict[KafkaPartition, ListOffsetsResultInfo] = {}
         failed: dict[KafkaPartition, KafkaError] = {}
-        pause, open_ = _PAUSE, dict(specs)
-        while open_:
+        open_, end = dict(specs), time.monotonic() + _half(until)
+        for _ in _attempts(end) if specs else ():
+            if failed:
+                self._renew(sorted({one.topic for one in open_}), end)
             failed = {one: error for one, error in failed.items() if one not in open_}
-            for one, answer in self._attempt(open_, until, isolation).items():
+            for one, answer in self._attempt(open_, _half(end), isolation).items():
                 (failed if isinstance(answer, KafkaError) else answers)[one] = answer
             open_ = {one: open_[one] for one, error in failed.items() if one in open_ and error.code() in _MOVED}
-            if not open_ or time.monotonic() + pause > until:
+            if not open_:
                 break
-            time.sleep(pause)
-            pause *= 2
-            self._describe({one.topic for one in open_}, until)
-        errors |= self._reasons(failed, "its offsets could not be read", some=bool(answers))
+        errors |= self._reasons(failed, _OFFSETS, some=bool(answers))
         return answers
 
     def _attempt(
-        self, specs: Mapping[KafkaPartition, OffsetSpec], until: float, isolation: IsolationLevel
+        self, specs: Mapping[KafkaPartition, OffsetSpec], limit: float, isolation: IsolationLevel
     ) -> dict[KafkaPartition, ListOffsetsResultInfo | KafkaError]:
-        limit, rest = _left(until) / 2, iter(specs)
+        rest, end = iter(specs), time.monotonic() + limit
         futures: dict[AskedPartition, Future[ListOffsetsResultInfo]] = {}
-        with self._failures("its offsets could not be read"):
+        with self._failures(_OFFSETS):
             while chunk := list(islice(rest, _PARTITIONS_AT_ONCE)):
                 asked = {AskedPartition(*one): specs[one] for one in chunk}
                 futures |= self._client.list_offsets(asked, isolation_level=isolation, request_timeout=limit)
-            end = time.monotonic() + limit
-            return {KafkaPartition(one.topic, one.partition): _answer(future, end) for one, future in futures.items()}
+            answers = {(one.topic, one.partition): _answer(future, end) for one, future in futures.items()}
+        # If one of several brokers does not answer, librdkafka 2.16 returns this offset for its partitions, no error
+        lost = KafkaError(KafkaError._TRANSPORT)
+        return {
+            KafkaPartition(*one): lost if getattr(answer, "offset", 0) == OFFSET_INVALID else answer
+            for one, answer in answers.items()
+        }
 
     def _committed(self, group: str, until: float) -> dict[KafkaPartition, int] | KafkaError:
         if not _GROUP_NAME.fullmatch(group):
             return KafkaError(KafkaError.INVALID_GROUP_ID)
-        pause = _PAUSE
-        while True:
-            asked = ConsumerGroupTopicPartitions(group)
-            futures = self._client.list_consumer_group_offsets([asked], request_timeout=_left(until))
-            answer = _answer(next(iter(futures.values())), until)
+        answer: Any = KafkaError(KafkaError._TIMED_OUT)
+        for _ in _attempts(until):
+            limit = _half(until)
+            asked, end = ConsumerGroupTopicPartitions(group), time.monotonic() + limit
+            futures = self._client.list_consumer_group_offsets([asked], request_timeout=limit)
+            answer = _answer(futures[group], end)
             if not isinstance(answer, KafkaError):
                 return _committed_offsets(answer)
-            if answer.code() not in _COORDINATOR_MOVED or time.monotonic() + pause > until:
-                return {} if answer.code() == KafkaError.GROUP_ID_NOT_FOUND else answer
-            time.sleep(pause)
-            pause *= 2
+            if answer.code() not in _MOVED:
+                break
+        return {} if answer.code() == KafkaError.GROUP_ID_NOT_FOUND else answer
 
     def _reasons(self, failed: Mapping[Any, KafkaError], what: str = "", *, some: bool = True) -> dict[Any, str]:
         """The reason of each error. Raises the first one if no broker has answered: not even `some` of the requests."""
@@ -345,6 +365,22 @@ def _answer(future: Future[Any], until: float) -> Any:
         return KafkaError(KafkaError._BAD_MSG)
 
 
+def _attempts(until: float) -> Iterator[None]:
+    """Return from a pause before each attempt but the first, until the time is over."""
+    pause = _PAUSE
+    while True:
+        yield
+        if time.monotonic() + pause > until:
+            return
+        time.sleep(pause)
+        pause *= 2
+
+
+def _half(until: float) -> float:
+    """Half of the seconds that are left: a broker that has died leaves time for others."""
+    return _left(until) / 2
+
+
 def _left(until: float) -> float:
-    """Seconds, as librdkafka accepts them."""
+    """The seconds that are left, as librdkafka accepts them."""
     return min(max(until - time.monotonic(), _PAUSE), _LONGEST_TIMEOUT)

@@ -1,4 +1,4 @@
-"""KafkaLogs with brokers in this process, whose faults a test chooses. tests/live and tests/contract use real ones."""
+"""KafkaLogs with brokers in this process, whose faults a test chooses. Other tests use real brokers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitops_connect.errors import KafkaRefused, KafkaUnavailable, UsageError
@@ -58,6 +58,9 @@ class Brokers:
         unknown = kafka.KafkaError(kafka.KafkaError.UNKNOWN_TOPIC_OR_PART)
         found = {name: Described(count) if count else unknown for name, count in counts.items()}
         return {name: done(self.topic_errors.get(name, one)) for name, one in found.items()}
+
+    def list_topics(self, timeout: float) -> None:
+        raise kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._TRANSPORT))
 
     def list_offsets(self, asked: Mapping[Any, Any], isolation_level: Any, request_timeout: float) -> dict[Any, Any]:
         self.requests += 1
@@ -107,6 +110,7 @@ def log(draw: st.DrawFn) -> list[Record]:
 
 
 @given(log(), st.integers(0, 700))
+@example([(1, 0), (5, 2_147_483_647_999)], 4)
 def test_the_time_of_an_offset_is_the_newest_up_to_it(records: list[Record], offset: int) -> None:
     brokers = Brokers({ORDERS: records, EMPTY: []})
     found = logs_of(brokers).times({ORDERS: offset, EMPTY: 0})
@@ -128,6 +132,17 @@ def test_a_partition_whose_leader_moves_is_asked_again() -> None:
     brokers.faults.extend([lambda partition: NOT_LEADER if partition == 0 else None] * 2)
     assert logs_of(brokers).ranges([ORDERS, EMPTY]) == ({ORDERS: LogRange(5, 6), EMPTY: LogRange(0, 0)}, {})
     assert (brokers.descriptions, brokers.requests) == (3, 4)  # new metadata before each further request
+
+
+def test_a_broker_that_does_not_answer_is_no_offset() -> None:
+    """librdkafka returns -1001 and no error for the partitions of this broker."""
+    brokers = Brokers({ORDERS: [(5, 60_000)], EMPTY: []})
+    lost = admin.ListOffsetsResultInfo(-1001, -1, -1)
+    brokers.faults.append(lambda partition: lost if partition == 0 else None)
+    assert logs_of(brokers).ranges([ORDERS, EMPTY])[0][ORDERS] == LogRange(5, 6)
+    brokers.faults.extend([lambda partition: lost if partition == 0 else None] * 99)
+    found, errors = logs_of(brokers, timeout=0.3).ranges([ORDERS, EMPTY])
+    assert (found, errors) == ({EMPTY: LogRange(0, 0)}, {ORDERS: "Local: Broker transport failure"})
 
 
 def test_a_leader_that_never_comes_back_is_an_error_of_its_partition() -> None:

@@ -13,6 +13,10 @@ from acceptance.workplace import Ran, run_here
 from support.files.tables import rows
 from support.loopback import in_thread
 
+from gitops_connect.errors import UsageError
+from gitops_connect.runtime import require_extras
+from gitops_connect.settings.settings_file import load_settings
+
 pytestmark = pytest.mark.slow
 
 WORKER = {
@@ -126,6 +130,10 @@ def test_without_the_client_of_kafka_the_extra_is_named(tmp_path: Path, monkeypa
     found = ("[clusters.NAME.kafka] needs another package", "run pip install 'gitops-connect[kafka]'")
     acls(tmp_path, "--check", more=kafka(1)).expect(64, out="", err=found)
     acls(tmp_path, more=kafka(1)).expect(0)
+    other = kafka(1).replace("[clusters.local.kafka]", "[clusters.local.kafka_clusters.eu]")
+    acls(tmp_path, more=other).expect(0)
+    with pytest.raises(UsageError, match=r"kafka_clusters\] needs another package: .*pip install"):
+        require_extras(load_settings(tmp_path / "gitops-connect.toml", {}))
 
 
 class Endless(socketserver.BaseRequestHandler):
