@@ -14,8 +14,6 @@ from gitops_connect.model.offsets import OffsetText, PartitionText, offset_text,
 _INTERNAL = re.compile("__consumer_offsets|__transaction_state")
 """Topics that a consumer with a pattern never reads (`exclude.internal.topics`)."""
 
-_NONE = re.compile("(?!)")
-
 
 @dataclass(frozen=True, slots=True)
 class LogFields:
@@ -56,15 +54,16 @@ class LogFields:
         """Empty: those of the workers."""
         return next((value for key in self.servers if (value := config.get(key, "").strip())), "")
 
-    def reads(self, topic: str, filters: tuple[TopicFilter, ...], config: Mapping[str, str]) -> bool:
-        """Whether a connector with that config and these filters reads the topic, as far as that is known."""
-        if self.excluded is not None:
-            excluded = self.excluded(config)
-        else:  # a sink reads every topic that its config lists
-            excluded = _INTERNAL if any(one.values is None for one in filters) else _NONE
-        if not filters or excluded is None or excluded.fullmatch(topic):
+    def reads(self, topic: str, filters: tuple[TopicFilter, ...], config: Mapping[str, str]) -> bool | None:
+        """Whether a connector with that config and these filters reads the topic; None: that is not known."""
+        if not filters:
+            return None
+        if not all(one.admits(topic) for one in filters):
             return False
-        return all(one.admits(topic) for one in filters)
+        if self.excluded is None:  # a sink reads every topic that its config lists
+            return any(one.values is not None for one in filters) or not _INTERNAL.fullmatch(topic)
+        excluded = self.excluded(config)
+        return None if excluded is None else not excluded.fullmatch(topic)
 
 
 @dataclass(frozen=True, slots=True)

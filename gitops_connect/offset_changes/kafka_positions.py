@@ -92,7 +92,7 @@ class ConnectorLog:
         named = [one.values for one in filters if one.values is not None]
         wanted = frozenset(one.topic for one in committed).union(*named) if len(named) == len(filters) else None
         counts = reader.partitions(wanted)
-        known = {topic: fields.reads(topic, filters, config) for topic in counts} if filters else {}
+        known = {topic: fields.reads(topic, filters, config) for topic in counts}
         texts = {
             one: fields.text_of(one, others)
             for topic, is_read in known.items()
@@ -102,7 +102,7 @@ class ConnectorLog:
         texts |= {
             one: text
             for one, text in committed.items()
-            if known.get(one.topic, not filters) and one.partition < counts.get(one.topic, 0)
+            if known.get(one.topic) is not False and one.partition < counts.get(one.topic, 0)
         }
         ranges, unread = reader.ranges(texts.keys())
         return ConnectorLog(reader, shape, fields, ranges, unread, texts)

@@ -67,6 +67,11 @@ class Mirrors:
         text = self.resource("v1").replace("metadata: {", f"metadata: {{{annotations}")
         return text.replace("      tasksMax: 1\n", f"      tasksMax: 1\n      {state}\n      {maps}\n", 1)
 
+    def deploy(self, text: str) -> None:
+        """Commit the resource, and apply it. Without groups, its connector for checkpoints has no tasks."""
+        self.place.commit("mirrors.yaml", text)
+        self.place.run("apply", "--yes").expect(6, said="MirrorCheckpointConnector: create not confirmed yet")
+
     def produce(self) -> None:
         run_sandbox(self.broker, "produce", TOPIC, given="".join(f"{record}\n" for record in RECORDS))
 
@@ -87,7 +92,10 @@ class Mirrors:
         found: int = entry["offset"]["offset"]
         return found
 
-    def rewind(self) -> str:
+    def rewind(self, target: str = "") -> str:
+        """A change to the record `KEPT`, by its offset or by a target."""
+        if target:
+            return change("rewind", self.connector, f"operation: alter\nacknowledge: [rewind]\nto: {target}")
         partition = f"{{cluster: {self.source_alias}, topic: {TOPIC}, partition: 0}}"
         offsets = f"[{{partition: {partition}, offset: {{offset: {KEPT - 1}}}}}]"
         return change("rewind", self.connector, f"operation: alter\nacknowledge: [rewind]\noffsets: {offsets}")
@@ -110,20 +118,21 @@ def mirrors(real: Workplace, source: Sandbox, sandbox: Sandbox) -> Iterator[Mirr
     made.remove()
 
 
-@pytest.mark.parametrize("api", ["v1", "v1beta2"])
-def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirrors, api: str) -> None:
+@pytest.mark.parametrize(("api", "target"), [("v1", f"{{shift: -{len(RECORDS) - KEPT}}}"), ("v1beta2", "")])
+def test_records_are_mirrored_and_only_the_rewound_ones_come_again(mirrors: Mirrors, api: str, target: str) -> None:
     place = mirrors.place
-    place.settings(cluster='strimzi = ["my-mirrors"]')
+    kafka = f'[clusters.local.kafka_clusters.source]\nbootstrap_servers = ["{mirrors.broker.bootstrap}"]'
+    place.settings(cluster='strimzi = ["my-mirrors"]', more=kafka)
     mirrors.produce()
 
-    place.deploy("mirrors.yaml", mirrors.resource(api))
+    mirrors.deploy(mirrors.resource(api))
     names = {name for name in place.rest("GET", "/connectors") if name.startswith(mirrors.mirror)}
     assert names == {mirrors.connector, f"{mirrors.mirror}.MirrorCheckpointConnector"}
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
     assert mirrors.offset() == len(RECORDS) - 1
     mirrors.require_sync()
 
-    place.deploy("rewind.yaml", mirrors.rewind())
+    place.deploy("rewind.yaml", mirrors.rewind(target))
     assert mirrors.mirrored(len(RECORDS) + len(RECORDS[KEPT:])) == [*RECORDS, *RECORDS[KEPT:]]
     mirrors.require_sync()
 
@@ -133,7 +142,7 @@ def test_annotations_list_offsets_and_rewind_with_them(mirrors: Mirrors) -> None
     place, entry = mirrors.place, f"{mirrors.connector.replace('->', '--')}.json"
     place.settings(cluster='strimzi = ["my-mirrors"]', more='[strimzi]\noutput = "repository/offsets"')
     mirrors.produce()
-    place.deploy("mirrors.yaml", mirrors.annotated())
+    mirrors.deploy(mirrors.annotated())
     assert mirrors.mirrored(len(RECORDS)) == RECORDS
     before = mirrors.offset()
 

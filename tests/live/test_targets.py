@@ -81,6 +81,7 @@ def test_exactly_the_records_of_the_last_hour_come_again(payments: Payments) -> 
     payments.place.run("plan").expect(4, err="1 partition is rewound, so that 60 records are reprocessed")
     file.write_text(file.read_text().replace("# acknowledge", "acknowledge"))
     payments.place.commit_all()
+    payments.place.run("plan").expect(0, out="(1 h before the commit)")
     payments.resume()
     payments.await_lines(180)
     assert payments.place.run("offsets", "history", payments.place.name("sink")).expect(0, out="back")

@@ -203,6 +203,35 @@ class TestPlanned:
         (error,) = propose(bench.runtime, declared, LOCAL).diagnostics.errors
         assert "the settings do not name its Kafka cluster ([clusters.local.kafka_clusters.NAME])" in error.summary
 
+    def test_other_brokers_of_a_connector_are_asked_if_the_settings_name_them(self, bench: Workbench) -> None:
+        asked = []
+
+        def opened(_: KafkaSettings, where: str) -> MemoryLogs:
+            asked.append(where)
+            return bench.logs
+
+        known = bench.runtime.settings.clusters[LOCAL]
+        cluster = replace(known, kafka_clusters={"eu": KafkaSettings(("eu-1:9092", "eu-2:9092"))})
+        settings = replace(bench.runtime.settings, clusters={LOCAL: cluster})
+        bench.runtime = replace(bench.runtime, settings=settings, open_kafka=opened)
+        servers = "EU-2:9092,eu-3:9092"
+        config = f'topics: "a,b,c", consumer.override.bootstrap.servers: "{servers}"'
+        config += f', admin.override.bootstrap.servers: "{servers}"'
+        (bench.directory / "a.yaml").write_text(
+            DOCUMENTS.replace('topics: "a,b,c"', config).format(what="to: latest, acknowledge: [skip]")
+        )
+        declared = declare(WorkingTree(bench.directory), [LOCAL], Caches())
+        bench.cluster.by_hand("configure", SINK, dict(declared.states[LOCAL].connectors[0].config))
+        assert propose(bench.runtime, declared, LOCAL).diagnostics.errors == ()
+        assert asked == ["[clusters.local.kafka_clusters.eu]"]
+
+    def test_a_new_sink_begins_at_its_target(self, bench: Workbench) -> None:
+        document = DOCUMENTS.partition("---")[0].format().replace("orders-sink", "new")
+        (bench.directory / "b.yaml").write_text(document + "  initialOffsets: {to: [{position: latest}]}\n")
+        declared = declare(WorkingTree(bench.directory), [LOCAL], Caches())
+        assert all(result is Result.APPLIED for result, _ in bench.apply(declared))
+        assert bench.cluster.rules.stored.groups["connect-new"] == {("a", 0): 120, ("b", 0): 120, ("c", 0): 0}
+
     def test_an_unmerged_document_does_not_choose_the_topics(self, bench: Workbench) -> None:
         bench.logs.append("secret", 0, 1)
         bench.cluster.rules.stored.topics["secret"] = []

@@ -47,7 +47,7 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspension
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
-from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
+from gitops_connect.plan.situation import OffsetSituation, Policy, ResolvedTargets, Situation, Unfinished
 from gitops_connect.report.connector_status import connector_statuses
 
 ORDERS = ConnectorName("orders")
@@ -117,6 +117,19 @@ def test_what_is_more_than_reviewed_is_blocked(case: Mapping[str, Any]) -> None:
     asked = reviewed_plan(7, REVISION, [made])
     assert asked == shown(given(now, TO)), "a blocked plan asks for what it would do"
     assert not plan(replace(given(now, TO), reviews=Reviews(ReviewMode.REVIEWED, (reviewed,), (asked,)))).is_empty
+
+
+@pytest.mark.parametrize("case", rows(__file__, "targets"), ids=lambda case: case["case"])
+def test_a_change_with_targets_may_go_a_little_further_than_reviewed(case: Mapping[str, Any]) -> None:
+    resolved = {BACK.name: ResolvedTargets(("the end",), (), NOW)}
+    reviewed, now = (
+        given({"a": case[one]}, {"a": 100_000}, offsets={"resolved": resolved}) for one in ("reviewed", "now")
+    )
+    made = after_review(shown(reviewed), now)
+    assert made.is_empty is bool(case.get("missing"))
+    assert [what for one in made.unreviewed for what in one.planned] == case.get("missing", [])
+    assert read_reviewed_plan(shown(reviewed).value()) == shown(reviewed)
+    assert shown(reviewed).digest == shown(now).digest, "distances are not part of the digest"
 
 
 def test_a_manifest_with_other_content_is_not_covered() -> None:

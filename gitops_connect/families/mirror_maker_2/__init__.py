@@ -33,7 +33,7 @@ _HEARTBEATS = "heartbeats"
 """`ReplicationPolicy.isHeartbeatsTopic`, with any prefix for the source of a source."""
 
 
-_NOT_COPIED = r"mm2.*\.internal, .*\.replica, __.*, .*[\-\.]internal"
+_NOT_COPIED = re.compile(r"mm2.*\.internal|.*\.replica|__.*|.*[-.]internal")
 """`DefaultTopicFilter.TOPICS_EXCLUDE_DEFAULT` of the known versions."""
 
 
@@ -55,9 +55,11 @@ def topics_read(config: Config) -> Ties:
 
 def topics_excluded(config: Config) -> re.Pattern[str] | None:
     """The topics that `DefaultTopicFilter` leaves out; None if that is not certain."""
-    listed = config.get("topics.exclude", config.get("topics.blacklist", _NOT_COPIED))
+    listed = config.get("topics.exclude", config.get("topics.blacklist"))
+    if listed is None:
+        return _NOT_COPIED
     patterns = "|".join(one.strip() for one in listed.split(",") if one.strip())
-    return translate(patterns) if not is_reference(listed) else None
+    return None if is_reference(listed) else translate(patterns or "(?!)")
 
 
 def topics_written(config: Config) -> KafkaUse:
