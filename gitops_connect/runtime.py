@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -124,7 +125,7 @@ class Runtime:
 
     `verdicts` contains Spark's recent verdicts; only speed depends on it. `topic_reads` has the active topics that were
     read before. `say` gets messages about long offset changes, in the thread that runs them. `open_kafka` connects to
-    the brokers of Kafka settings.
+    the brokers of Kafka settings. Plans must be made `until` a time of the clock.
     """
 
     settings: Settings
@@ -138,6 +139,11 @@ class Runtime:
     say: Say = _ignore
     topic_reads: dict[ClusterName, TopicReads] = field(default_factory=dict, repr=False)
     open_kafka: OpenKafka = open_kafka
+    until: float = math.inf
+
+    def time_left(self) -> float:
+        """The seconds in which a plan must be made."""
+        return self.until - self.clock.monotonic()
 
     def cluster(self, name: ClusterName) -> ClusterSettings:
         return self.settings.clusters[name]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ class Clock(Protocol):
 
         Returns a function that ends this, and waits for a call in progress.
         """
+
+
+def endless() -> float:
+    """The seconds that are left for work that may take as long as it needs."""
+    return math.inf
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from threading import Thread
 from gitops_connect.connect.unreadable import TOO_LARGE
 from gitops_connect.errors import GitopsConnectError, SparkUnusable, UsageError
 from gitops_connect.families.registry import BUILT_IN, Registry
+from gitops_connect.model.clock import endless
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState, ManifestFile, ManifestUri
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
 from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
@@ -63,7 +64,8 @@ FoundManifest = Manifest | tuple[LargeFile, ...]
 class ManifestSource:
     """The source of manifests. Staged files are kept in Spark's directory from one reconciliation to the next.
 
-    No document may name one of `own_files`. `families` are the known connector classes.
+    No document may name one of `own_files`. `families` are the known connector classes. `left` returns the seconds in
+    which the check of large manifests must end.
     """
 
     checkout: Checkout
@@ -71,6 +73,7 @@ class ManifestSource:
     say: Say
     own_files: frozenset[Path]
     families: Registry = BUILT_IN
+    left: Callable[[], float] = endless
 
     def manifest(self, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic | None:
         """None for an offset change without a manifest, and for targets, which are not resolved here; a diagnostic if
@@ -177,7 +180,8 @@ class ManifestVerdicts:
         if not self._unchecked:
             return
         try:
-            verdicts = SparkChecks(self._source.sessions, self._source.say).check(list(self._unchecked.values()))
+            checks = SparkChecks(self._source.sessions, self._source.say, self._source.left)
+            verdicts = checks.check(list(self._unchecked.values()))
         except (SparkUnusable, UsageError) as error:
             for name, one in self._unchecked.items():
                 self.offsets[name] = None
@@ -195,6 +199,7 @@ class SparkChecks:
 
     sessions: SharedSession
     say: Say
+    left: Callable[[], float] = endless
 
     def check(
         self, manifests: Sequence[LargeManifest], *, ready: Path | None = None, violations: Path | None = None
@@ -216,10 +221,10 @@ class SparkChecks:
             job = replace(check.prepare(manifests), directories=job_files.job_directories(ready, violations))
             if processes:
                 with workspace(self.sessions.directory) as directory:
-                    return check.carry_out(manifests, job, check.LocalEngine(processes, directory))
+                    return check.carry_out(manifests, job, check.LocalEngine(processes, directory, self.left))
         with self.sessions.using(self.say) as session:
             self.say("checking on Spark")
-            return check.carry_out(manifests, job, check.SparkEngine(session, self.say))
+            return check.carry_out(manifests, job, check.SparkEngine(session, self.say, left=self.left))
 
     def needs_spark(self, manifests: Sequence[LargeManifest]) -> bool:
         """Whether Spark checks them. Nobody knows how large the content of a compressed file is. Raises OSError."""

@@ -156,7 +156,8 @@ def _with_read(
         remove_unused(staging_directory(runtime.spark))
         situation, bugs = _with_current_offsets(runtime, situation, connectors, families, directory)
         verdicts = ManifestVerdicts(
-            ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings)), directory / "manifests"
+            ManifestSource(checkout, runtime.spark, runtime.say, own_files(runtime.settings), left=runtime.time_left),
+            directory / "manifests",
         )
         cluster = situation.desired.cluster
         changes = TargetChanges(KafkaReads(runtime.cluster(cluster), runtime.open_kafka), checkout, situation)

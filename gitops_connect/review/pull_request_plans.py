@@ -52,8 +52,8 @@ class PullRequestPlanner:
     def plan(self, pull_request: PullRequest, timeout: float, known: Collection[Plan]) -> PullRequestPlan:
         """The plan of a pull request. Raises the errors of the source; those of a cluster are in the plan.
 
-        After `timeout` seconds, all requests to clusters end, and no further cluster is planned. `known` are plans of
-        the target branch.
+        After `timeout` seconds, all requests to clusters and checks of large manifests end, and no further cluster is
+        planned. `known` are plans of the target branch.
         """
         until = self.runtime.clock.monotonic() + timeout
         nothing = PullRequestPlan(pull_request.number, pull_request.head, pull_request.target)
@@ -82,8 +82,9 @@ class PullRequestPlanner:
             try:
                 if self.runtime.clock.monotonic() >= until:
                     raise ConnectUnavailable(_TOO_LONG)
-                proposal = propose(self.runtime, declared, cluster, options)
-                branch.append(self._plan_of_branch(declared, cluster, known))
+                bounded = replace(self.runtime, until=until)
+                proposal = propose(bounded, declared, cluster, options)
+                branch.append(self._plan_of_branch(bounded, declared, cluster, known))
             except GitopsConnectError as error:
                 unread[cluster] = f"{type(error).__name__}: {error}"
                 continue
@@ -99,13 +100,15 @@ class PullRequestPlanner:
             secrets=secrets,
         )
 
-    def _plan_of_branch(self, declared: Declared, cluster: ClusterName, known: Collection[Plan]) -> Plan:
+    def _plan_of_branch(
+        self, runtime: Runtime, declared: Declared, cluster: ClusterName, known: Collection[Plan]
+    ) -> Plan:
         """The plan of the target branch alone, which the daemon has not made yet directly after a push or a start."""
         for plan in known:
             if (plan.cluster, plan.revision) == (cluster, declared.checkout.target):
                 return plan
         branch = self._declare(f"refs/heads/{self.runtime.settings.repository.branch}")
-        return propose(self.runtime, branch, cluster, ProposeOptions(is_daemon=True, untrusted=True)).plan
+        return propose(runtime, branch, cluster, ProposeOptions(is_daemon=True, untrusted=True)).plan
 
     def _located(self, diagnostics: Diagnostics) -> Diagnostics:
         return diagnostics.under(Path(self.runtime.settings.repository.path).as_posix().removeprefix("."))

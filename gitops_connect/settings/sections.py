@@ -147,8 +147,8 @@ class ForgeSettings:
     timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
     """How long one request to the forge may take, with its whole answer."""
     plan_timeout: Duration = field(default=Duration(600), metadata=POSITIVE)
-    """How long the plan of one pull request may take. Then its requests to clusters end, and no further cluster is
-    planned. What was planned is shown, and the pull request fails its check."""
+    """How long the plan of one pull request may take. Then its requests to clusters and its checks of large manifests
+    end, and no further cluster is planned. What was planned is shown, and the pull request fails its check."""
     review: ReviewMode = ReviewMode.REVIEWED
     """What is applied after a merge. `reviewed`: what was shown in the pull request, and what needs no review; a new
     destructive change waits for an approval. `auto`: everything. `manual`: only what was approved in a comment."""

@@ -6,6 +6,7 @@ nothing of Spark, and takes almost no time.
 
 from __future__ import annotations
 
+import math
 import pickle
 import re
 import subprocess
@@ -57,11 +58,18 @@ class Session:
         self._ended: str | None = None
         threading.Thread(target=self._receive, daemon=True, name="spark-session").start()
 
-    def run(self, function: Callable[[Any, *_Arguments], _Result], *arguments: *_Arguments, task: str) -> _Result:
+    def run(
+        self,
+        function: Callable[[Any, *_Arguments], _Result],
+        *arguments: *_Arguments,
+        task: str,
+        timeout: float = math.inf,
+    ) -> _Result:
         """Run a function in the session's process, with the SparkSession as its first argument.
 
         Everything must be picklable, and importable there: nothing of `__main__`. `task` says what fails if it fails.
-        Raises what the function raises, and SparkFailed or SparkUnusable if Spark fails.
+        Raises what the function raises, SparkFailed or SparkUnusable if Spark fails, and SparkFailed after `timeout`
+        seconds. The function then still runs: the session has to be ended.
         """
         content = pickle.dumps((function, arguments))
         answer: Future[bytes] = Future()
@@ -73,7 +81,11 @@ class Session:
             with suppress(BrokenPipeError):
                 pickle.dump((number, task, content), self._requests)
                 self._requests.flush()
-        is_result, value = pickle.loads(answer.result())  # noqa: S301 - from our own process
+        try:
+            content = answer.result(max(0.0, timeout) if timeout < math.inf else None)
+        except TimeoutError:
+            raise SparkFailed(f"{task}: it takes too long") from None
+        is_result, value = pickle.loads(content)  # noqa: S301 - from our own process
         if not is_result:
             raise value
         return cast("_Result", value)

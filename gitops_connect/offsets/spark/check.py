@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gitops_connect.errors import SparkFailed
+from gitops_connect.model.clock import endless
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, internal_error
 from gitops_connect.model.differences import Difference, Move
 from gitops_connect.model.findings import Finding
@@ -123,11 +124,15 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SparkEngine:
-    """Runs the jobs on Spark. `say` gets the progress each `interval` seconds, except with Spark Connect."""
+    """Runs the jobs on Spark. `say` gets the progress each `interval` seconds, except with Spark Connect.
+
+    `left` returns the seconds in which the jobs must end.
+    """
 
     session: Session
     say: Say
     interval: float = 10.0
+    left: Callable[[], float] = endless
 
     @property
     def parallelism(self) -> int:
@@ -135,10 +140,10 @@ class SparkEngine:
 
     def compare(self, job: Job) -> Iterable[bytes]:
         with self._progress():
-            return self.session.run(_compared, job, self.parallelism, task=_TASK)
+            return self.session.run(_compared, job, self.parallelism, task=_TASK, timeout=self.left())
 
     def write(self, patch_job: PatchJob) -> Iterable[tuple[int, ...]]:
-        return self.session.run(_written, patch_job, self.parallelism, task=_TASK)
+        return self.session.run(_written, patch_job, self.parallelism, task=_TASK, timeout=self.left())
 
     @contextmanager
     def _progress(self) -> Iterator[None]:
@@ -164,10 +169,11 @@ class SparkEngine:
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
     """Runs the tasks of the jobs in processes that have started no Spark. Between both halves of the first job, rows
-    are in files of the directory."""
+    are in files of the directory. `left` returns the seconds in which the jobs must end."""
 
     processes: Sequence[Session]
     directory: Path
+    left: Callable[[], float] = endless
 
     @property
     def parallelism(self) -> int:
@@ -195,7 +201,7 @@ class LocalEngine:
         def carry_out_one(part: _Part) -> _Result:
             process = free.get()
             try:
-                return process.run(function, job, part, *more, task=_TASK_HERE)
+                return process.run(function, job, part, *more, task=_TASK_HERE, timeout=self.left())
             finally:
                 free.put(process)
 

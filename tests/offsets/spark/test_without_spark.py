@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from psutil import pid_exists
 from support.files.manifests import MIRROR, mirrored, offsets
 from support.spark.large_engine import Case, filed, in_process, jsonl, patch_by_small, sent
 from support.spark.manifests_held import planted
+from support.waiting import await_that
 
 from gitops_connect.errors import SparkFailed, SparkUnusable
 from gitops_connect.offset_changes.manifest_source import SparkChecks
@@ -75,6 +78,21 @@ def test_a_process_that_was_killed_is_an_error(checks: SparkChecks, tmp_path: Pa
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(SparkFailed, match=r"large manifests could not be checked: its process has ended \(-9\)"):
             in_process([filed(CASE, tmp_path / "m")], engine=LocalEngine(processes, tmp_path / "rows"))
+
+
+def test_a_check_that_takes_too_long_ends_with_its_processes(checks: SparkChecks, tmp_path: Path) -> None:
+    with checks.sessions.without_spark(1) as processes:
+        pid = processes[0].run(_pid, task="find")
+        engine = LocalEngine(processes, tmp_path / "rows", left=lambda: 0.0)
+        with pytest.raises(SparkFailed, match="large manifests could not be checked: it takes too long"):
+            in_process([filed(CASE, tmp_path / "m")], engine=engine)
+        with pytest.raises(SparkFailed, match="sleep: it takes too long"):
+            processes[0].run(_sleep, task="sleep", timeout=0.1)
+    await_that(lambda: not pid_exists(pid))
+
+
+def _sleep(_: object) -> None:
+    time.sleep(60)
 
 
 def _pid(_: object) -> int:
