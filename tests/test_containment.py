@@ -180,6 +180,7 @@ def test_a_connector_whose_planning_has_a_bug_is_left_alone() -> None:
     assert [(one.rule, one.connector) for one in plan.diagnostics.bugs] == [(INTERNAL_ERROR, BAD)]
     assert not plan.complete
     assert BAD in left.desired.held & left.observed.unknown
+    assert BAD not in left.observed.connectors
     assert {one.connector for one in plan.steps if one.action is Action.DELETE} == {"old"}
 
 

@@ -513,3 +513,21 @@ def test_concurrent_changes_have_only_one_chunk_in_progress() -> None:
     outcomes = execute(plan(*steps), cluster, execute_options(cluster.clock, journal, settle_timeout=30))
     assert [outcome.result for outcome in outcomes] == [APPLIED] * 2
     assert (len(cluster.changed), cluster.most_at_once) == (8, 1)
+
+
+def test_offsets_are_compared_three_times_before_they_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, events = Stage(), list[str]()
+    real = MemoryChange.difference
+
+    def difference(change: MemoryChange) -> str:
+        events.append("compare")
+        return "an offset differs" if len(events) <= 7 else real(change)
+
+    def called(verb: str, _: str) -> None:
+        if verb == "alter" and events[-1:] != ["send"]:
+            events.append("send")
+
+    monkeypatch.setattr(MemoryChange, "difference", difference)
+    stage.cluster.on_call = called
+    assert [one.result for one in stage.run()] == [APPLIED] * 3
+    assert events == ["send", *["compare"] * 3, "send", *["compare"] * 3]

@@ -60,6 +60,13 @@ def test_success_waits_for_the_remark_and_a_failure_does_not() -> None:
     assert attempt.observe(look(3, RUNNING), 33) == StepResult(Result.APPLIED, "1 offset")
 
 
+def test_a_request_without_an_answer_is_sent_again_after_three_reads() -> None:
+    attempt = stopping()
+    assert attempt.answered(OutcomeUnknown("no answer"), 0, 0) == AwaitEffect()
+    moves = [attempt.observe(look(number, RUNNING), 10 + number) for number in (1, 2, 3)]
+    assert [type(move) for move in moves] == [AwaitEffect, AwaitEffect, SendAgain]
+
+
 @pytest.mark.parametrize("error", [RebalanceInProgress("x"), ConnectUnavailable("x")])
 def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error: Exception) -> None:
     attempt, now, pauses = stopping(), 0.0, []

@@ -101,6 +101,10 @@ def test_a_file_of_which_most_is_free_is_rewritten_once(grown: Database) -> None
     grown.close()
 
 
+def test_a_ledger_without_free_pages_or_on_a_server_is_not_rewritten(ledger: Ledger) -> None:
+    assert not ledger._database.compact()
+
+
 def test_a_file_that_another_process_uses_is_not_rewritten(grown: Database) -> None:
     with grown.write(), pytest.raises(LedgerBusy, match="is locked by another process"):
         grown.compact()

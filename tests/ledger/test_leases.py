@@ -262,6 +262,12 @@ def test_postgresql_keeps_others_from_the_lease_until_the_transaction_ends(postg
                 assert other.exec_driver_sql(free).all() == []
 
 
+@pytest.mark.parametrize(("earlier", "has_ended"), [(1.9, False), (2.1, True)])
+def test_another_process_with_the_same_id_has_started_at_another_time(earlier: float, has_ended: bool) -> None:
+    this = Process.current()
+    assert replace(this, started=this.started - earlier).has_ended() is has_ended
+
+
 def test_a_process_that_ended_and_was_not_waited_for_has_ended() -> None:
     """A zombie still has its process id."""
     with subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE) as child:

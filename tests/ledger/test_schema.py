@@ -18,6 +18,7 @@ from support.ledger.ledger_places import LedgerPlace
 from support.planner.offset_change_values import LOCAL, NOON
 
 from gitops_connect.errors import LedgerUnusable
+from gitops_connect.ledger.column_types import ColumnType
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.migrations.migrate import find_migrations
 from gitops_connect.ledger.schema import SCHEMA_VERSION
@@ -148,3 +149,9 @@ def test_a_database_of_another_program_is_rejected(new_place: LedgerPlace) -> No
 def test_an_empty_file_becomes_a_ledger(tmp_path: Path) -> None:
     (tmp_path / "state.db").touch()
     assert Ledger.open("sqlite:///state.db", tmp_path, None).ownership(LOCAL) == {}
+
+
+def test_statements_with_each_type_may_be_cached() -> None:
+    """SQLAlchemy warns if a type does not say so, and compiles each statement again."""
+    types = {type(column.type) for table in METADATA.tables.values() for column in table.columns}
+    assert {kind.__name__ for kind in types if issubclass(kind, ColumnType) and kind.cache_ok is not True} == set()

@@ -6,6 +6,7 @@ tests that execute its function.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import subprocess
@@ -139,6 +140,7 @@ def copies() -> Iterator[list[Copy]]:
 
 
 def test_at_least_95_percent_are_noticed(copies: list[Copy]) -> None:
+    faulthandler.cancel_dump_traceback_later()  # pytest's own, which ends any test after 1000 s
     executed, of_daemon = (CoverageData(str(copies[0].tree / name)) for name in ("executed", "executed-of-daemon"))
     executed.read()
     of_daemon.read()

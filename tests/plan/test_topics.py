@@ -17,6 +17,7 @@ from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.restart_records import RequestKind
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
+from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
@@ -133,6 +134,10 @@ def test_what_an_interrupted_deletion_has_left_is_reset_before_the_connector_is_
     ):
         assert (actions(plan(about)), plan(about).forgotten) == ([], (ORDERS,))
     assert actions(plan(replace(gone, ownership={}))) == []
+    suspended = replace(undeclared, suspensions=Suspensions(Suspension(SuspendedBy.COMMAND, whole_cluster=True)))
+    (left,) = [one for one in plan(suspended).connectors if one.name == ORDERS]
+    assert left.suspension is not None
+    assert not left.applicable
 
 
 def test_topics_that_an_earlier_connector_left_are_named_before_the_new_one_is_created() -> None:
