@@ -231,6 +231,11 @@ def _empty(failure: SchemaFailure) -> Problem:
     return Problem("schema/empty", f"{_dotted(failure.pointer)} is empty", failure.pointer, failure.description)
 
 
+def _too_many(failure: SchemaFailure) -> Problem:
+    summary = f"{_dotted(failure.pointer)} has {len(failure.found):,} entries, expected at most {failure.expected}"
+    return Problem("schema/range", summary, failure.pointer)
+
+
 def _unforeseen(failure: SchemaFailure) -> Problem:
     """For a keyword that no schema uses yet. The engine's own message repeats the value, and is not shown."""
     summary = f"{_dotted(failure.pointer)} does not satisfy {failure.keyword!r} of the schema"
@@ -249,6 +254,7 @@ _OTHERS: dict[str, Callable[[SchemaFailure], Problem]] = {
     "minProperties": _choice,
     "maxProperties": _choice,
     "minItems": _empty,
+    "maxItems": _too_many,
     "oneOf": _choice,
     "not": _none_of,
 }
