@@ -127,7 +127,8 @@ class _FamilyReader:
             when = tuple(self._conditions[name] for name in one.get("when", ()))
             external = {"external": True} if one.get("external") else {}
             rule = getattr(about, aspect)(message, when=when, **external)
-            yield replace(rule, of_snapshot=one.get("of_snapshot", False))
+            flags = {name: one.get(name, False) for name in ("of_snapshot", "without_log")}
+            yield replace(rule, **flags)
 
     def _offset_keys(self, facts: Mapping[str, Any]) -> OffsetKeys:
         unused = facts.get("unused")

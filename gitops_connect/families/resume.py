@@ -48,7 +48,8 @@ class ResumeRule:
     """One fact about offsets that move in these directions, for configs that meet all conditions in `when`.
 
     `external`: Connect's offset alone does not decide, so the document must acknowledge `external`. `of_snapshot`: only
-    if the current or the declared offset is of an unfinished snapshot.
+    if the current or the declared offset is of an unfinished snapshot. `without_log`: only if the brokers were not
+    asked which records exist: offsets without a record are errors otherwise.
     """
 
     aspect: ResumeAspect
@@ -57,6 +58,7 @@ class ResumeRule:
     when: tuple[ResumeCondition, ...] = ()
     external: bool = False
     of_snapshot: bool = False
+    without_log: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +112,20 @@ class ResumeRules:
         matching = (rule for rule in self.rules if all(condition.holds(config) for condition in rule.when))
         return replace(self, rules=tuple(replace(rule, when=()) for rule in matching))
 
-    def lines(self, directions: Iterable[Direction], *, of_snapshot: bool = False) -> tuple[ResumeLine, ...]:
+    def lines(
+        self, directions: Iterable[Direction], *, of_snapshot: bool = False, has_log: bool = False
+    ) -> tuple[ResumeLine, ...]:
         """The lines about a change that moves offsets in these directions, without duplicates.
 
-        `of_snapshot`: one of the offsets is of an unfinished snapshot.
+        `of_snapshot`: one of the offsets is of an unfinished snapshot. `has_log`: all of them have a record.
         """
         possible = frozenset().union(*(_POSSIBLE.get(one, frozenset({one})) for one in directions))
         lines = (
             ResumeLine(rule.aspect, rule.message, rule.external)
             for rule in self.rules
-            if rule.directions & possible and (of_snapshot or not rule.of_snapshot)
+            if rule.directions & possible
+            and (of_snapshot or not rule.of_snapshot)
+            and not (has_log and rule.without_log)
         )
         return tuple(sorted(dict.fromkeys(lines), key=lambda line: _ORDER[line.aspect]))
 

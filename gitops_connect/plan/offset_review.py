@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from gitops_connect.families.debezium.slot_positions import slot_lines
 from gitops_connect.families.log_fields import LogFacts, LogFields
-from gitops_connect.families.resume import UNKNOWN_CLASS
+from gitops_connect.families.resume import UNKNOWN_CLASS, ResumeRules
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.families.sinks import partition_label
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
@@ -105,7 +105,10 @@ def described(difference: Difference, shape: Shape | None) -> Difference:
     directions = [one for one, count in difference.counts.items() if count]
     offsets = (text for move in difference.moves for text in (move.current, move.declared) if text is not None)
     of_snapshot = shape.in_snapshot is not None and any(shape.in_snapshot(json.loads(text)) for text in offsets)
-    resume = shape.resume.lines(directions, of_snapshot=of_snapshot) if shape.resume is not None else ()
+    known = sum(move.partition in shape.logs.ranges for move in difference.moves)
+    has_log = known == sum(count for way, count in difference.counts.items() if way is not Direction.SAME)
+    rules = ResumeRules("", ()) if shape.resume is None else shape.resume
+    resume = rules.lines(directions, of_snapshot=of_snapshot, has_log=has_log)
     slot = slot_lines(shape.slot, difference.moves) if shape.slot is not None else ()
     moves = difference.moves
     if shape.log is not None and shape.logs.times:

@@ -64,10 +64,15 @@ SINK = Shape(
 """`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
 
 SINK_RULES = (
-    REWIND.needs("the topic must still have the records; otherwise `auto.offset.reset` decides"),
-    (FORWARD | NEW).risk(
-        "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
-        " partition is consumed again"
+    replace(
+        REWIND.needs("the topic must still have the records; otherwise `auto.offset.reset` decides"), without_log=True
+    ),
+    replace(
+        (FORWARD | NEW).risk(
+            "if the offset is past the end of the partition, `auto.offset.reset` decides: by default, the whole"
+            " partition is consumed again"
+        ),
+        without_log=True,
     ),
     REMOVED.effect(
         "the connector consumes the partition from the position that `auto.offset.reset` names; the default is the"
