@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.cluster.manual_clock import ManualClock
-from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
+from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector, refused
 from support.cluster.memory_journal import CONFIG, MemoryJournal, execute_options
 from support.files.tables import cases
 from support.planner.plans_of_steps import plan
@@ -277,6 +277,12 @@ class TestRefusals:
 
 
 class TestLostAnswers:
+    def test_a_rejected_read_says_nothing_of_a_timeout(self) -> None:
+        cluster, journal = runtime(), MemoryJournal()
+        cluster.faults["offsets", "a"].append(refused("no"))
+        run(cluster, journal, *steps(offset_change("alter", A30)))
+        assert journal.failed["c"] == ("the current offsets could not be read: no", False)
+
     @pytest.mark.parametrize("kind", ["alter", "reset"])
     @pytest.mark.parametrize("answer", [None, "OutcomeUnknown+: the answer contains no message"])
     def test_a_change_stays_in_progress_if_the_offsets_after_it_cannot_be_read(

@@ -69,6 +69,19 @@ def test_a_warning_of_connect_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
     assert [record.__dict__["fields"]["offset_change"] for record in caplog.records] == ["a", "a"]
 
 
+def test_a_step_with_a_bug_is_logged_with_its_connector_and_the_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    step = Step(ConnectorName("orders"), Action.RESUME, "state: stopped -> running")
+    events.step_ended(ClusterName("local"), Revision("r"), StepOutcome(step, Result.FAILED, "a bug", bug=KeyError("x")))
+    _, bug = caplog.records
+    assert bug.exc_info is not None
+    assert bug.__dict__["fields"] == {
+        "cluster": "local",
+        "connector": "orders",
+        "action": "resume",
+        "reason": "KeyError",
+    }
+
+
 def test_a_failed_reconciliation_is_logged_with_its_cluster_and_next_retry(caplog: pytest.LogCaptureFixture) -> None:
     for error in (ConnectUnavailable("nobody answers"), LedgerBusy("another process acts"), RuntimeError("a bug")):
         events.cycle_broken_off(ClusterName("local"), Revision("r"), error, 1.26)

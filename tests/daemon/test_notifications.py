@@ -250,6 +250,17 @@ def service() -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
+def test_a_notification_is_delivered_if_all_services_accept_it() -> None:
+    notification = Notification("title", "body", logging.ERROR)
+    with service() as (url, got):
+        assert sender(NotificationSettings({"team": Credential(value=url)}))(notification)
+        nobody = NotificationSettings({"team": Credential(value=url), "other": Credential(value="json://127.0.0.1:1")})
+        assert not sender(nobody)(notification)
+    assert [(one["title"], one["type"]) for one in got] == [("title", "failure")] * 2
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:'imghdr' is deprecated")  # imported by apprise
 def test_drift_that_the_daemon_corrects_reaches_a_webhook(at: Workplace, standin: StandIn) -> None:
     with service() as (url, got):
         settings = NotificationSettings({"team": Credential(value=url)})

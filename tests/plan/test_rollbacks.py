@@ -408,6 +408,8 @@ def test_a_config_is_rolled_back_although_a_newer_one_waits(why: str) -> None:
     reason = "from the config of commit bad to the one that worked last: 1 key differs"
     assert (step.action, step.config["topic"], step.reason) == (Action.ROLL_BACK, "good", reason)
     assert plan(second).drifted == ()
+    (planned,) = plan(second).connectors
+    assert planned.notes[-1].endswith("the declared config waits: the earlier one is in effect")
     assert next_histories(second, plan(second)).get(ORDERS, after).rolled_back is not None
     third = replace(second, observed=replace(second.observed, connectors={ORDERS: seen("orders", config=GOOD)}))
     assert plan(third).steps == ()
