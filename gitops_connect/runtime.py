@@ -95,9 +95,9 @@ class KafkaLogReader(Protocol):
         """The number of partitions of each of these topics that exists; None: of all topics."""
 
     def ranges(
-        self, partitions: Collection[KafkaPartition]
+        self, partitions: Collection[KafkaPartition], *, committed_only: bool = False
     ) -> tuple[Mapping[KafkaPartition, LogRange], Mapping[KafkaPartition, str]]:
-        """The records that exist."""
+        """The records that exist; with `committed_only`, those before the first transaction in progress."""
 
     def at(
         self, times: Mapping[KafkaPartition, int]
@@ -106,6 +106,11 @@ class KafkaLogReader(Protocol):
 
     def times(self, offsets: Mapping[KafkaPartition, int]) -> Mapping[KafkaPartition, int]:
         """When the records at these offsets were written, in milliseconds since 1970, as far as that is known."""
+
+    def committed(
+        self, groups: Collection[str]
+    ) -> tuple[Mapping[str, Mapping[KafkaPartition, int]], Mapping[str, str]]:
+        """The committed offsets of consumer groups, and why some could not be read."""
 
 
 OpenKafka = Callable[[KafkaSettings, str], KafkaLogReader]

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.lag import Lags
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision, TopicName
 from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
@@ -44,7 +45,8 @@ class ClusterView:
     `plan`, `connectors` and `diagnostics` are from the last reconciliation that could read the cluster, at `observed`;
     None and empty before the first one. `steps` are the results so far of the reconciliation in progress, or else of
     the last one. `error` is the reason why the last reconciliation failed as a whole. `next` is when the next one is
-    due; None while one is in progress. `topics` are the active topics of the connectors whose topics were read.
+    due; None while one is in progress. `topics` are the active topics of the connectors whose topics were read. `lags`
+    are measured apart from reconciliations, by the leader.
     """
 
     cluster: ClusterName
@@ -58,6 +60,7 @@ class ClusterView:
     error: str = ""
     next: datetime | None = None
     topics: Mapping[ConnectorName, frozenset[TopicName]] = field(default_factory=dict)
+    lags: Lags = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

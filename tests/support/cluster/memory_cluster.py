@@ -101,6 +101,7 @@ class MemoryCluster:
     """
 
     cluster = ClusterName("local")
+    concealed = frozenset[str]()
 
     def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
         self.clock = clock
