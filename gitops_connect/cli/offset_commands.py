@@ -138,11 +138,7 @@ def get(
     ] = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show the current offsets of a connector.
-
-    If the settings name the Kafka cluster of a sink or a mirror, the table also shows the end of each partition, the
-    unread records, and how long the first of them waits.
-    """
+    """Show the current offsets of a connector, and its lag if the settings name its Kafka cluster."""
     settings, name = settings_of(context), ConnectorName(connector)
     if watches:
         if save is not None or output is TableOutput.YAML:
@@ -155,10 +151,9 @@ def get(
     with temporary_directory(parent) as directory:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
             say(f"reading the offsets of {connector}")
-            where = locate(clients, name, echo_note)
-            found = read_current(clients[where], name, directory)
-            is_table = file is None and output is TableOutput.TABLE
-            lags = _lags(settings, clients[where], name, found) if is_table else {}
+            client = clients[locate(clients, name, echo_note)]
+            found = read_current(client, name, directory)
+            lags = _lags(settings, client, name, found) if file is None and output is TableOutput.TABLE else NO_LAGS
         if file is None:
             _show(found, output, lags)
             return ExitCode.DONE
@@ -172,20 +167,20 @@ def get(
 def _lags(
     settings: Settings, client: ConnectClient, name: ConnectorName, found: Offsets | SavedOffsets
 ) -> Mapping[PartitionText, PartitionLag]:
-    """The lag of each partition; empty if the settings do not name its Kafka cluster, or with a note."""
+    """The lag of each partition; empty if the settings do not name its Kafka cluster, or if it cannot be read."""
     cluster = settings.clusters[client.cluster]
     if isinstance(found, SavedOffsets) or (cluster.kafka is None and not cluster.kafka_clusters):
-        return {}
+        return NO_LAGS
     try:
         require_extras(settings)
         observed = client.connectors()[0].get(name)
         shape = open_families().shape(observed.config) if observed is not None else None
         if observed is None or shape is None or shape.log is None:
-            return {}
+            return NO_LAGS
         return partition_lags(KafkaReads(cluster), shape, shape.log, observed.config, found)
     except (GitopsConnectError, NoLog) as error:
         echo_note(f"ends and lag are unknown: {error}")
-        return {}
+        return NO_LAGS
 
 
 def _seconds(interval: str) -> float:

@@ -45,7 +45,7 @@ Positions = Mapping[KafkaPartition, int]
 
 
 @dataclass(frozen=True, slots=True)
-class _Subject:
+class _KafkaConnector:
     """A connector with offsets in Kafka partitions. `group` is its consumer group; None for a mirror."""
 
     shape: Shape
@@ -98,7 +98,7 @@ class LagReads:
         self, client: ConnectClient, connectors: Mapping[ConnectorName, ObservedConnector], now: datetime
     ) -> Measurement:
         """Raises nothing for a server: what cannot be read is in `problems`."""
-        found, by_reader = Measurement(), defaultdict[KafkaLogReader, dict[ConnectorName, _Subject]](dict)
+        found, by_reader = Measurement(), defaultdict[KafkaLogReader, dict[ConnectorName, _KafkaConnector]](dict)
         for name, servers, subject in self._subjects(connectors):
             try:
                 by_reader[self._reads.reader(servers)][name] = subject
@@ -115,7 +115,7 @@ class LagReads:
 
     def _subjects(
         self, connectors: Mapping[ConnectorName, ObservedConnector]
-    ) -> Iterator[tuple[ConnectorName, str, _Subject]]:
+    ) -> Iterator[tuple[ConnectorName, str, _KafkaConnector]]:
         """The connectors whose Kafka cluster is measured, each with its `bootstrap.servers`."""
         for name, one in sorted(connectors.items()):
             shape = self._families.shape(one.config)
@@ -125,13 +125,13 @@ class LagReads:
             named = kafka_of(servers, self._cluster)
             group = CONSUMER_GROUP.value(name, one.config) if self._families.is_sink(one.config) else None
             if named is not None and named[1].lag_interval and not (group and is_reference(group)):
-                yield name, servers, _Subject(shape, shape.log, one.config, group)
+                yield name, servers, _KafkaConnector(shape, shape.log, one.config, group)
 
     def _measure(
         self,
         reader: KafkaLogReader,
         client: ConnectClient,
-        subjects: Mapping[ConnectorName, _Subject],
+        subjects: Mapping[ConnectorName, _KafkaConnector],
         found: Measurement,
         now: datetime,
     ) -> None:
@@ -168,7 +168,7 @@ class LagReads:
         found.lags |= {name: replace(found.lags[name], since=time) for name, time in since.items()}
 
     def _offsets(
-        self, client: ConnectClient, subjects: Mapping[ConnectorName, _Subject], found: Measurement
+        self, client: ConnectClient, subjects: Mapping[ConnectorName, _KafkaConnector], found: Measurement
     ) -> Iterator[tuple[ConnectorName, Positions]]:
         """What mirrors read next. If the workers do not answer, no other mirror is read."""
         mirrors = [name for name, one in subjects.items() if one.group is None]
