@@ -176,7 +176,7 @@ def _lags(runtime: Runtime, proposal: Proposal) -> Lags:
     from gitops_connect.offset_changes.connector_lag import LagReads  # noqa: PLC0415 - few settings name a Kafka cluster
 
     client, reads = runtime.clients[settings.name], LagReads(settings, runtime.families, runtime.open_kafka)
-    found = reads.measure(client, situation.observed.connectors, runtime.clock.now())
+    found = reads.measure(client, situation.observed.connectors, runtime.clock)
     for problem in found.problems:
         echo_note(f"cluster {settings.name}: lag unknown: {problem}")
     return found.lags

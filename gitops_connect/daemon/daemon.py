@@ -274,8 +274,8 @@ class Daemon:
         with self._scheduling:
             if interval := self._runtime.cluster(cluster).lag_interval:
                 self._jobs.schedule(_lag_job(cluster), partial(self._measure_lag, cluster), interval)
-            else:
-                del self._lags[cluster]
+            else:  # it may have measured with earlier settings
+                self._lags.pop(cluster).measure(self._runtime)
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:

@@ -29,24 +29,22 @@ class LagMeasurements:
 
     def measure(self, runtime: Runtime) -> None:
         """Publish the lags that are known. A follower publishes none: only the leader asks the brokers."""
-        settings, now = runtime.cluster(self.cluster), runtime.clock.now()
+        settings = runtime.cluster(self.cluster)
         if not (settings.lag_interval and self.state.snapshot.is_leader):
             self.state.update_cluster(self.cluster, lags={})
             return
         if self._read is None or self._read[0] != settings:
             self._read = settings, LagReads(settings, runtime.families, runtime.open_kafka)
-        oldest = now - timedelta(seconds=_KEPT * settings.lag_interval)
-        kept = {
-            name: one for name, one in self.state.snapshot.clusters[self.cluster].lags.items() if one.measured >= oldest
-        }
+        lags = self.state.snapshot.clusters[self.cluster].lags
         try:
             client = runtime.clients[self.cluster]
             connectors, unknown = client.connectors()
-            found = self._read[1].measure(client, connectors, now)
+            found = self._read[1].measure(client, connectors, runtime.clock)
             there, problems = connectors.keys() | unknown, found.problems
-            lags = {**{name: one for name, one in kept.items() if name in there}, **found.lags}
+            lags = {**{name: one for name, one in lags.items() if name in there}, **found.lags}
         except GitopsConnectError as error:
-            lags, problems = kept, [str(error)]
-        self.state.update_cluster(self.cluster, lags=lags)
+            problems = [str(error)]
+        kept = timedelta(seconds=_KEPT * settings.lag_interval)
+        self.state.update_cluster(self.cluster, lags=lags, lag_kept=kept)
         for problem in self._problems.of(problems):
             say(WARNING, "lag_unknown", cluster=self.cluster, message=problem)

@@ -21,6 +21,7 @@ from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.sinks import CONSUMER_GROUP
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.kafka_logs import KafkaPartition, LogRange
 from gitops_connect.model.lag import ConnectorLag, PartitionLag
 from gitops_connect.model.manifests import SavedOffsets
@@ -38,6 +39,8 @@ from gitops_connect.settings.sections import ClusterSettings
 
 _MOST_SEARCHES = 5
 """Searches for times. Several are needed only if connectors are at different positions of the same partition."""
+_MIRRORS_WITHIN = 30.0
+"""Seconds for the offsets of all mirrors. Connect itself gives up after 90 s if it cannot reach Kafka."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Key = TypeVar("Key", bound=Hashable)
@@ -95,7 +98,7 @@ class LagReads:
         """Mirrors with too many offsets: they are not read again."""
 
     def measure(
-        self, client: ConnectClient, connectors: Mapping[ConnectorName, ObservedConnector], now: datetime
+        self, client: ConnectClient, connectors: Mapping[ConnectorName, ObservedConnector], clock: Clock
     ) -> Measurement:
         """Raises nothing for a server: what cannot be read is in `problems`."""
         found, by_reader = Measurement(), defaultdict[KafkaLogReader, dict[ConnectorName, _KafkaConnector]](dict)
@@ -106,7 +109,7 @@ class LagReads:
                 found.add_problems("connector", {name: str(error)})
         for reader, subjects in by_reader.items():
             try:
-                self._measure(reader, client, subjects, found, now)
+                self._measure(reader, self._offsets(client, subjects, found, clock), subjects, found, clock.now())
             except GitopsConnectError as error:
                 found.problems.append(str(error))
         if found.problems:  # a new client reads the present credentials
@@ -130,13 +133,16 @@ class LagReads:
     def _measure(
         self,
         reader: KafkaLogReader,
-        client: ConnectClient,
+        mirrored: Iterator[tuple[ConnectorName, Positions]],
         subjects: Mapping[ConnectorName, _KafkaConnector],
         found: Measurement,
         now: datetime,
     ) -> None:
-        """Measure connectors of one Kafka cluster. Raises what the reader raises."""
-        positions = dict(self._offsets(client, subjects, found))
+        """Measure connectors of one Kafka cluster. Raises what the reader raises.
+
+        Offsets are read before the ends, so that no end is earlier. `mirrored` reads those of mirrors.
+        """
+        positions = dict[ConnectorName, Positions]()
         if groups := {one.group for one in subjects.values() if one.group is not None}:
             committed, refused = reader.committed(groups)
             found.add_problems("consumer group", refused)
@@ -145,6 +151,7 @@ class LagReads:
                 for name, one in subjects.items()
                 if one.group is not None and one.group in committed
             }
+        positions |= mirrored
         for committed_only in (False, True):
             some = {
                 name: at
@@ -168,16 +175,22 @@ class LagReads:
         found.lags |= {name: replace(found.lags[name], since=time) for name, time in since.items()}
 
     def _offsets(
-        self, client: ConnectClient, subjects: Mapping[ConnectorName, _KafkaConnector], found: Measurement
+        self,
+        client: ConnectClient,
+        subjects: Mapping[ConnectorName, _KafkaConnector],
+        found: Measurement,
+        clock: Clock,
     ) -> Iterator[tuple[ConnectorName, Positions]]:
-        """What mirrors read next. If the workers do not answer, no other mirror is read."""
+        """What mirrors read next. If the workers do not answer in time, no other mirror is read."""
         mirrors = [name for name, one in subjects.items() if one.group is None]
         if not mirrors:
             return
+        until = clock.monotonic() + _MIRRORS_WITHIN
         with temporary_directory(None) as directory:
             for name in mirrors:
                 try:
-                    offsets = client.save_offsets(name, Path(directory, "current.jsonl"), MAX_HELD)
+                    file, within = Path(directory, "current.jsonl"), until - clock.monotonic()
+                    offsets = client.save_offsets(name, file, MAX_HELD, within=within)
                 except GitopsConnectError as error:
                     found.add_problems("the offsets of connector", {name: str(error)})
                     if isinstance(error, ConnectUnavailable):

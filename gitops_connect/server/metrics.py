@@ -87,10 +87,10 @@ class SnapshotCollector(Collector):
     def _of_lags(self, snapshot: Snapshot) -> Iterator[Metric]:
         """Three series at most for each connector, however many partitions it reads."""
         found = {
-            (view.cluster, one.name): view.lags[one.name]
+            (view.cluster, one.name): lag
             for view in snapshot.clusters.values()
             for one in view.connectors[: self._most]
-            if one.name in view.lags
+            if (lag := view.lag(one.name)) is not None
         }
         labels = ("cluster", "connector")
         records = {key: lag.records for key, lag in found.items()}

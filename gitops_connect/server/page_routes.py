@@ -96,7 +96,7 @@ def connector(request: Request) -> Response:
         snapshot,
         view=view,
         one=found,
-        lag=lag_words(view.lags.get(found.name)),
+        lag=lag_words(view.lag(found.name)),
         conditions=page_values.conditions_of(view, found.name),
         planned=next((each for each in planned if each.name == found.name), None),
         journal=urlencode({"cluster": view.cluster, "connector": found.name}),

@@ -58,7 +58,7 @@ def cluster_value(view: ClusterView) -> Value:
 
 
 def connector_value(one: ConnectorStatus, view: ClusterView | None) -> Value:
-    measured = replace(one, lag=view.lags.get(one.name) if view is not None else None)
+    measured = replace(one, lag=view.lag(one.name) if view is not None else None)
     return {**measured.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
 
 

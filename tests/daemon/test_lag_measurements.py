@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -48,8 +49,9 @@ class Measuring:
         self.logs.append("a", 0, 0, 7)
         self.logs.groups[f"connect-{SINK}"] = {KafkaPartition("a", 0): 0}
         self.interval, self.directory = 60.0, directory
+        self.on_open: Callable[[], None] = lambda: None
         spark, clients = SharedSession(self.settings.spark, {}, directory), {LOCAL: cast(ConnectClient, self.cluster)}
-        self.runtime = Runtime(self.settings, ledger, clients, {}, spark, self.clock, open_kafka=lambda *_: self.logs)
+        self.runtime = Runtime(self.settings, ledger, clients, {}, spark, self.clock, open_kafka=self.open)
         load, jobs = lambda: self.settings, lambda *_: cast(Jobs, self.jobs)
         self.daemon = Daemon(self.runtime, cast(Source, None), load=load, jobs=jobs)
         self.daemon.begin()
@@ -68,6 +70,10 @@ class Measuring:
         work()
         self.clock.seconds += seconds
         return {name: one.records for name, one in self.daemon.state.snapshot.clusters[LOCAL].lags.items()}
+
+    def open(self, *_: object) -> MemoryLogs:
+        self.on_open()
+        return self.logs
 
     def reload(self, interval: float) -> None:
         self.interval = interval
@@ -103,14 +109,14 @@ def test_a_lag_that_cannot_be_measured_again_is_kept_for_three_intervals(
     measuring.run()
     measuring.logs.error = KafkaUnavailable("no broker answers")
     with caplog.at_level(logging.WARNING):
-        assert [measuring.run() for _ in range(4)] == [{SINK: 7}, {SINK: 7}, {SINK: 7}, {}]
+        assert [measuring.run(), measuring.run()] == [{SINK: 7}, {SINK: 7}]
+    view, now = measuring.daemon.state.snapshot.clusters[LOCAL], datetime.now(UTC)
+    shown = [replace(view.lags[SINK], measured=now - timedelta(minutes=minutes)) for minutes in (2, 4)]
+    assert [replace(view, lags={SINK: one}).lag(SINK) for one in shown] == [shown[0], None]
     said: list[Any] = [one for one in caplog.records if one.getMessage() == "lag_unknown"]
     assert [one.fields for one in said] == [{"cluster": LOCAL, "message": "no broker answers"}], "it is said once"
-    measuring.logs.error = None
-    measuring.run()
-    for answer in ({SINK: 7}, {SINK: 7}, {SINK: 7}, {}):
-        measuring.cluster.look_faults.append(ConnectUnavailable("no worker answers"))
-        assert measuring.run() == answer
+    measuring.cluster.look_faults.append(ConnectUnavailable("no worker answers"))
+    assert measuring.run() == {SINK: 7}
 
 
 def test_a_connector_that_is_gone_has_no_lag(measuring: Measuring) -> None:
@@ -129,3 +135,9 @@ def test_the_interval_changes_at_once(measuring: Measuring) -> None:
     assert JOB not in measuring.jobs.waiting
     measuring.reload(30)
     assert measuring.jobs.waiting[JOB][1] == 30
+
+
+def test_a_measurement_in_progress_is_not_shown_if_the_settings_end_it(measuring: Measuring) -> None:
+    measuring.on_open = lambda: measuring.reload(0)
+    assert measuring.run() == {}
+    assert JOB not in measuring.jobs.waiting

@@ -73,7 +73,7 @@ class Bench:
 
     def measure(self) -> Measurement:
         found = self.cluster.connectors()[0]
-        return self.reads.measure(cast(ConnectClient, self.cluster), found, self.clock.now())
+        return self.reads.measure(cast(ConnectClient, self.cluster), found, self.clock)
 
     def lag(self, name: ConnectorName = SINK) -> ConnectorLag:
         return self.measure().lags[name]
@@ -201,7 +201,7 @@ def test_workers_that_do_not_answer_are_asked_once(bench: Bench) -> None:
 def test_a_mirror_with_too_many_offsets_is_read_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[ConnectorName] = []
 
-    def save(name: ConnectorName, file: Path, _: int) -> SavedOffsets:
+    def save(name: ConnectorName, file: Path, _: int, **__: float) -> SavedOffsets:
         read.append(name)
         return SavedOffsets(str(file), 10**7, 10**9, Digest("d"))
 

@@ -281,7 +281,7 @@ class MemoryCluster:
                 raise faults.popleft().error
             return wire.parse_offsets(offsets.listed(self.rules, name))
 
-    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets:
+    def save_offsets(self, name: ConnectorName, file: Path, limit: int, **_: Any) -> Offsets:
         """Return the offsets: they always fit in memory."""
         return self.offsets(name)
 
