@@ -107,11 +107,6 @@ class KafkaLogReader(Protocol):
     def times(self, offsets: Mapping[KafkaPartition, int]) -> Mapping[KafkaPartition, int]:
         """When the records at these offsets were written, in milliseconds since 1970, as far as that is known."""
 
-    def committed(
-        self, groups: Collection[str]
-    ) -> tuple[Mapping[str, Mapping[KafkaPartition, int]], Mapping[str, str]]:
-        """The committed offsets of consumer groups, and why some could not be read."""
-
 
 OpenKafka = Callable[[KafkaSettings, str], KafkaLogReader]
 

@@ -1,18 +1,21 @@
 """Measures how many records sinks and mirrors have not read yet, and since when the first of these records waits.
 
-One measurement of a Connect cluster sends one request for the offsets of each mirror, and to each of its Kafka clusters
-one for the group of each sink, and for each 2,000 partitions at most five to each of their leaders; then at most
-five searches for the times of at most one partition of each connector.
+One measurement of a Connect cluster sends one request to Connect for the offsets of each connector. To each of its
+Kafka clusters, it sends one for the topics, and for each 2,000 partitions two to each of their leaders, the same again
+for readers of committed records; then at most five searches for the times of one partition of each connector.
+
+Connect returns the offsets of sinks, too. The brokers are not asked for them: librdkafka 2.16 aborts the process if a
+broker does not answer ListConsumerGroupOffsets in time (https://github.com/confluentinc/librdkafka/issues/4605).
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from itertools import chain
 from typing import TypeVar
 
 from gitops_connect.connect.client import ConnectClient
@@ -20,7 +23,6 @@ from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
 from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.shapes import Shape
-from gitops_connect.families.sinks import CONSUMER_GROUP
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.kafka_logs import KafkaPartition, LogRange
 from gitops_connect.model.lag import ConnectorLag, PartitionLag
@@ -28,7 +30,6 @@ from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offsets import Offsets, PartitionText
-from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.observe import MAX_HELD
 from gitops_connect.offset_changes.kafka_positions import KafkaReads, what_is_read
 from gitops_connect.offset_changes.offset_files import temporary_directory
@@ -36,11 +37,14 @@ from gitops_connect.report.printable import one_line
 from gitops_connect.runtime import KafkaLogReader, OpenKafka
 from gitops_connect.settings.kafka_clusters import kafka_of
 from gitops_connect.settings.sections import ClusterSettings
+from gitops_connect.tracing.spans import in_trace
 
 _MOST_SEARCHES = 5
 """Searches for times. Several are needed only if connectors are at different positions of the same partition."""
-_MIRRORS_WITHIN = 30.0
-"""Seconds for the offsets of all mirrors. Connect itself gives up after 90 s if it cannot reach Kafka."""
+_AT_ONCE = 2
+"""Requests to Connect at the same time: reconciliations need the workers, too."""
+_OFFSETS_WITHIN = 30.0
+"""Seconds for the offsets of all connectors. Connect itself gives up after 90 s if it cannot reach Kafka."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Key = TypeVar("Key", bound=Hashable)
@@ -49,24 +53,24 @@ Positions = Mapping[KafkaPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class _KafkaConnector:
-    """A connector with offsets in Kafka partitions. `group` is its consumer group; None for a mirror."""
+    """A connector with offsets in Kafka partitions."""
 
     shape: Shape
     fields: LogFields
     config: Mapping[str, str]
-    group: str | None
 
-    def positions(self, committed: Positions) -> Positions:
-        """Without those of topics that the connector does not read any more."""
-        filters, _ = what_is_read(self.shape, self.config)
-        topics = {one.topic for one in committed}
+    @property
+    def reads_committed(self) -> bool:
+        return self.fields.reads_committed(self.config)
+
+    def positions(self, offsets: Offsets) -> Positions:
+        """What it reads next, without topics that it does not read any more."""
+        filters, others = what_is_read(self.shape, self.config)
+        found = _positions(self.fields, offsets).items()
+        own = {one: at for text, (one, at) in found if others.items() <= _value(text).items()}
+        topics = {one.topic for one in own}
         read = {one for one in topics if not filters or self.fields.reads(one, filters, self.config)}
-        return {one: position for one, position in committed.items() if one.topic in read}
-
-    def positions_in(self, offsets: Offsets) -> Positions:
-        _, others = what_is_read(self.shape, self.config)
-        found = _positions(self.fields, offsets)
-        return self.positions({one: at for text, (one, at) in found.items() if others.items() <= _value(text).items()})
+        return {one: at for one, at in own.items() if one.topic in read}
 
 
 @dataclass(slots=True)
@@ -95,28 +99,31 @@ class LagReads:
         self._cluster, self._families, self._open = cluster, families, open_reader
         self._reads = KafkaReads(cluster, open_reader)
         self._large = set[ConnectorName]()
-        """Mirrors with too many offsets: they are not read again."""
+        """Connectors with too many offsets: they are not read again."""
+        self._late = frozenset[ConnectorName]()
 
     def measure(
         self, client: ConnectClient, connectors: Mapping[ConnectorName, ObservedConnector], clock: Clock
     ) -> Measurement:
         """Raises nothing for a server: what cannot be read is in `problems`."""
         found, by_reader = Measurement(), defaultdict[KafkaLogReader, dict[ConnectorName, _KafkaConnector]](dict)
-        for name, servers, subject in self._subjects(connectors):
+        for name, servers, one in self._connectors(connectors):
             try:
-                by_reader[self._reads.reader(servers)][name] = subject
+                by_reader[self._reads.reader(servers)][name] = one
             except GitopsConnectError as error:
                 found.add_problems("connector", {name: str(error)})
-        for reader, subjects in by_reader.items():
+        offsets = self._offsets(client, list(chain.from_iterable(by_reader.values())), found, clock)
+        for reader, some in by_reader.items():
+            positions = {name: one.positions(offsets[name]) for name, one in some.items() if name in offsets}
             try:
-                self._measure(reader, self._offsets(client, subjects, found, clock), subjects, found, clock.now())
+                _measure(reader, some, positions, found, clock.now())
             except GitopsConnectError as error:
                 found.problems.append(str(error))
         if found.problems:  # a new client reads the present credentials
             self._reads = KafkaReads(self._cluster, self._open)
         return found
 
-    def _subjects(
+    def _connectors(
         self, connectors: Mapping[ConnectorName, ObservedConnector]
     ) -> Iterator[tuple[ConnectorName, str, _KafkaConnector]]:
         """The connectors whose Kafka cluster is measured, each with its `bootstrap.servers`."""
@@ -126,80 +133,59 @@ class LagReads:
                 continue
             servers = shape.log.bootstrap_servers(one.config)
             named = kafka_of(servers, self._cluster)
-            group = CONSUMER_GROUP.value(name, one.config) if self._families.is_sink(one.config) else None
-            if named is not None and named[1].lag_interval and not (group and is_reference(group)):
-                yield name, servers, _KafkaConnector(shape, shape.log, one.config, group)
-
-    def _measure(
-        self,
-        reader: KafkaLogReader,
-        mirrored: Iterator[tuple[ConnectorName, Positions]],
-        subjects: Mapping[ConnectorName, _KafkaConnector],
-        found: Measurement,
-        now: datetime,
-    ) -> None:
-        """Measure connectors of one Kafka cluster. Raises what the reader raises.
-
-        Offsets are read before the ends, so that no end is earlier. `mirrored` reads those of mirrors.
-        """
-        positions = dict[ConnectorName, Positions]()
-        if groups := {one.group for one in subjects.values() if one.group is not None}:
-            committed, refused = reader.committed(groups)
-            found.add_problems("consumer group", refused)
-            positions |= {
-                name: one.positions(committed[one.group])
-                for name, one in subjects.items()
-                if one.group is not None and one.group in committed
-            }
-        positions |= mirrored
-        for committed_only in (False, True):
-            some = {
-                name: at
-                for name, at in positions.items()
-                if subjects[name].fields.reads_committed(subjects[name].config) is committed_only
-            }
-            if partitions := frozenset[KafkaPartition]().union(*some.values()):
-                ranges, unread = reader.ranges(partitions, committed_only=committed_only)
-                found.add_problems("partition", unread)
-                found.lags |= {name: lag for name, at in some.items() if (lag := _lag(at, ranges, now)) is not None}
-        try:
-            worst = {
-                name: (lag.worst, positions[name][lag.worst])
-                for name, lag in found.lags.items()
-                if lag.worst is not None and name in positions
-            }
-            since = _times(reader, worst)
-        except GitopsConnectError as error:
-            found.problems.append(str(error))
-            return
-        found.lags |= {name: replace(found.lags[name], since=time) for name, time in since.items()}
+            if named is not None and named[1].lag_interval:
+                yield name, servers, _KafkaConnector(shape, shape.log, one.config)
 
     def _offsets(
-        self,
-        client: ConnectClient,
-        subjects: Mapping[ConnectorName, _KafkaConnector],
-        found: Measurement,
-        clock: Clock,
-    ) -> Iterator[tuple[ConnectorName, Positions]]:
-        """What mirrors read next. If the workers do not answer in time, no other mirror is read."""
-        mirrors = [name for name, one in subjects.items() if one.group is None]
-        if not mirrors:
-            return
-        until = clock.monotonic() + _MIRRORS_WITHIN
-        with temporary_directory(None) as directory:
-            for name in mirrors:
+        self, client: ConnectClient, names: Sequence[ConnectorName], found: Measurement, clock: Clock
+    ) -> Mapping[ConnectorName, Offsets]:
+        """The current offsets, one request each. Those that were not read in time are the first ones next time."""
+        until, read, unread = clock.monotonic() + _OFFSETS_WITHIN, dict[ConnectorName, Offsets](), {}
+        waiting = sorted(names, key=lambda name: name not in self._late)
+
+        def save(number: int, name: ConnectorName) -> Offsets | SavedOffsets:
+            return client.save_offsets(name, directory / f"{number}", MAX_HELD, within=until - clock.monotonic())
+
+        with temporary_directory(None) as directory, client.threads(_AT_ONCE) as pool:
+            asked = {name: pool.submit(in_trace(save), number, name) for number, name in enumerate(waiting)}
+            for name, one in asked.items():
                 try:
-                    file, within = Path(directory, "current.jsonl"), until - clock.monotonic()
-                    offsets = client.save_offsets(name, file, MAX_HELD, within=within)
+                    offsets = one.result()
                 except GitopsConnectError as error:
-                    found.add_problems("the offsets of connector", {name: str(error)})
+                    unread[name] = str(error)
                     if isinstance(error, ConnectUnavailable):
-                        return
+                        pool.shutdown(wait=False, cancel_futures=True)
+                        break
                     continue
                 if isinstance(offsets, SavedOffsets):
                     self._large.add(name)
                 else:
-                    yield name, subjects[name].positions_in(offsets)
+                    read[name] = offsets
+        self._late = frozenset(waiting) - read.keys() - unread.keys()
+        found.add_problems("the offsets of connector", unread)
+        return read
+
+
+def _measure(
+    reader: KafkaLogReader,
+    connectors: Mapping[ConnectorName, _KafkaConnector],
+    positions: Mapping[ConnectorName, Positions],
+    found: Measurement,
+    now: datetime,
+) -> None:
+    """Measure connectors of one Kafka cluster, whose positions were read before. Raises what the reader raises."""
+    for committed_only in (False, True):
+        some = {name: at for name, at in positions.items() if connectors[name].reads_committed is committed_only}
+        if partitions := frozenset[KafkaPartition]().union(*some.values()):
+            ranges, unread = reader.ranges(partitions, committed_only=committed_only)
+            found.add_problems("partition", unread)
+            found.lags |= {name: lag for name, at in some.items() if (lag := _lag(at, ranges, now)) is not None}
+    worst = {
+        name: (lag.worst, positions[name][lag.worst])
+        for name, lag in found.lags.items()
+        if lag.worst is not None and name in positions
+    }
+    found.lags |= {name: replace(found.lags[name], since=time) for name, time in _times(reader, worst).items()}
 
 
 def partition_lags(

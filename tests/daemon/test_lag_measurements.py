@@ -45,9 +45,17 @@ class Measuring:
     def __init__(self, directory: Path, ledger: Ledger) -> None:
         self.clock, self.logs, self.jobs = ManualClock(), MemoryLogs(), HurriedJobs()
         self.cluster = MemoryCluster(self.clock)
-        self.cluster.put(replace(connector(SINK, RUNNING, {"connector.class": "org.example.Sink", "topics": "a"})))
+        self.cluster.put(
+            replace(
+                connector(
+                    SINK,
+                    RUNNING,
+                    {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "a"},
+                )
+            )
+        )
         self.logs.append("a", 0, 0, 7)
-        self.logs.groups[f"connect-{SINK}"] = {KafkaPartition("a", 0): 0}
+        self.cluster.rules.stored.groups[f"connect-{SINK}"] = {KafkaPartition("a", 0): 0}
         self.interval, self.directory = 60.0, directory
         self.on_open: Callable[[], None] = lambda: None
         spark, clients = SharedSession(self.settings.spark, {}, directory), {LOCAL: cast(ConnectClient, self.cluster)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,7 +23,7 @@ from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest
-from gitops_connect.model.offsets import offset_text, partition_text
+from gitops_connect.model.offsets import Offsets, offset_text, partition_text
 from gitops_connect.offset_changes.connector_lag import LagReads, Measurement, partition_lags
 from gitops_connect.offset_changes.kafka_positions import KafkaReads
 from gitops_connect.report.connector_status import lag_words
@@ -30,7 +31,7 @@ from gitops_connect.report.offset_lines import partition_lag_words
 from gitops_connect.settings.sections import ClusterSettings, KafkaSettings
 
 SINK, MIRROR = ConnectorName("sink"), ConnectorName("mirror")
-SINK_CONFIG = {"connector.class": "org.example.Sink", "topics": "a,b"}
+SINK_CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "topics": "a,b"}
 MIRROR_CONFIG = {"connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector", "topics": "a.*"}
 MIRROR_CONFIG |= {"source.cluster.alias": "eu", "source.cluster.bootstrap.servers": "eu:9092"}
 A, B = KafkaPartition("a", 0), KafkaPartition("b", 0)
@@ -51,7 +52,8 @@ class Bench:
                 for minute in range(120, 0, -1):
                     self.logs[where].append(topic, 0, now - minute * MINUTE)
         self.home, self.eu = self.logs.values()
-        self.home.groups["connect-sink"] = {A: 60, B: 110}
+        self.groups = cast(dict[str, dict[KafkaPartition, int]], self.cluster.rules.stored.groups)
+        self.groups["connect-sink"] = {A: 60, B: 110}
         kafka = KafkaSettings(("home:9092",))
         others = {"eu": KafkaSettings(("eu:9092",))}
         self.settings = ClusterSettings(ClusterName("local"), ("http://w:1",), kafka=kafka, kafka_clusters=others)
@@ -93,7 +95,7 @@ def test_records_and_their_age(bench: Bench) -> None:
     assert bench.words == {SINK: "70 (1 h)", MIRROR: "20 (20 min)"}
     assert (bench.lag().worst, bench.lag().worst_records, bench.lag().unread) == (A, 60, 0)
     assert bench.lag().value()["worst_partition"] == "a/0"
-    bench.home.groups["connect-sink"] = {A: 120, B: 120}
+    bench.groups["connect-sink"] = {A: 120, B: 120}
     assert bench.words[SINK] == "0"
     assert (bench.lag().age, bench.lag().value()["worst_partition"]) == (timedelta(), None)
 
@@ -102,18 +104,18 @@ def test_the_requests_do_not_grow_with_the_connectors(bench: Bench) -> None:
     for number in range(50):
         name = ConnectorName(f"s{number}")
         bench.put(name, SINK_CONFIG)
-        bench.home.groups[f"connect-{name}"] = {A: number % 3, KafkaPartition("b", 0): 120}
+        bench.groups[f"connect-{name}"] = {A: number % 3, KafkaPartition("b", 0): 120}
     assert len(bench.measure().lags) == 52
-    assert sorted(bench.home.asked) == ["committed", "ranges", "times", "times", "times", "times"]
+    assert sorted(bench.home.asked) == ["ranges", "times", "times", "times", "times"]
     assert bench.eu.asked == ["ranges", "times"]
-    assert bench.cluster.offset_looks == [MIRROR]
+    assert sorted(bench.cluster.offset_looks) == sorted(bench.cluster.connectors()[0])
     assert bench.words["s49"] == "119 (1 h 59 min)"
 
 
 def test_times_are_searched_a_few_times_only(bench: Bench) -> None:
     for number in range(9):
         bench.put(ConnectorName(f"s{number}"), SINK_CONFIG)
-        bench.home.groups[f"connect-s{number}"] = {A: number}
+        bench.groups[f"connect-s{number}"] = {A: number}
     lags = bench.measure().lags
     assert bench.home.asked.count("times") == 5
     assert sum(one.since is None for one in lags.values()) == 5
@@ -129,7 +131,7 @@ def test_what_a_connector_does_not_read_any_more_is_not_counted(bench: Bench) ->
 def test_the_group_of_the_config_counts(bench: Bench) -> None:
     bench.put(SINK, SINK_CONFIG | {"consumer.override.group.id": "mine"})
     assert SINK not in bench.words, "it has committed nothing"
-    bench.home.groups["mine"] = {A: 119}
+    bench.groups["mine"] = {A: 119}
     assert bench.words[SINK] == "1 (1 min)"
     bench.put(SINK, SINK_CONFIG | {"consumer.override.group.id": "${file:x:y}"})
     assert SINK not in bench.words
@@ -139,7 +141,7 @@ def test_the_group_of_the_config_counts(bench: Bench) -> None:
 
 def test_a_position_before_the_start_or_after_the_end(bench: Bench) -> None:
     bench.home.records[A] = bench.home.records[A][100:]
-    bench.home.groups["connect-sink"] = {A: 5, B: 500}
+    bench.groups["connect-sink"] = {A: 5, B: 500}
     assert bench.words[SINK] == "20 (20 min)"
 
 
@@ -164,16 +166,16 @@ def test_what_could_not_be_read_is_unknown(bench: Bench) -> None:
     assert found.problems[0].endswith("/0 (and 1 more): its leader does not answer")
 
 
-def test_a_kafka_cluster_or_a_group_that_fails_stops_nothing_else(bench: Bench) -> None:
+def test_a_kafka_cluster_or_a_connector_that_fails_stops_nothing_else(bench: Bench) -> None:
     bench.home.error = KafkaUnavailable("no broker answers")
     found = bench.measure()
     assert (found.lags.keys(), found.problems) == ({MIRROR}, ["no broker answers"])
     bench.home.error = None
-    bench.home.refused = {"connect-sink": "no Describe"}
+    bench.cluster.faults["offsets", SINK].append(Fault.of("ConnectRefused: no Describe"))
     bench.put(ConnectorName("other"), SINK_CONFIG)
-    bench.home.groups["connect-other"] = {A: 120}
+    bench.groups["connect-other"] = {A: 120}
     found = bench.measure()
-    assert (found.lags.keys(), found.problems) == ({MIRROR, "other"}, ["consumer group connect-sink: no Describe"])
+    assert (found.lags.keys(), found.problems) == ({MIRROR, "other"}, ["the offsets of connector sink: no Describe"])
 
 
 def test_a_client_that_failed_is_opened_again(bench: Bench) -> None:
@@ -187,21 +189,24 @@ def test_a_client_that_failed_is_opened_again(bench: Bench) -> None:
     assert bench.opened == 4
 
 
-def test_workers_that_do_not_answer_are_asked_once(bench: Bench) -> None:
+def test_connectors_are_read_first_if_the_workers_did_not_answer_in_time(bench: Bench) -> None:
     more = ConnectorName("mirror2")
     bench.put(more, MIRROR_CONFIG, {"cluster": "eu", "topic": "a", "partition": 0})
-    for name in (MIRROR, more):
-        bench.cluster.faults["offsets", name].append(Fault.of("ConnectUnavailable: no worker answers"))
+    bench.cluster.threads = lambda *_: ThreadPoolExecutor(1)  # type: ignore[method-assign]
+    bench.cluster.faults["offsets", MIRROR].append(Fault.of("ConnectUnavailable: no worker answers"))
     found = bench.measure()
-    assert found.lags.keys() == {SINK}
-    assert bench.cluster.offset_looks == [MIRROR]
-    assert bench.measure().lags.keys() == {SINK, MIRROR}
+    assert (found.lags, found.problems) == ({}, ["the offsets of connector mirror: no worker answers"])
+    bench.cluster.offset_looks.clear()
+    assert bench.measure().lags.keys() == {SINK, MIRROR, more}
+    assert bench.cluster.offset_looks == [more, SINK, MIRROR]
 
 
 def test_a_mirror_with_too_many_offsets_is_read_once(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[ConnectorName] = []
 
-    def save(name: ConnectorName, file: Path, _: int, **__: float) -> SavedOffsets:
+    def save(name: ConnectorName, file: Path, _: int, **__: float) -> Offsets | SavedOffsets:
+        if name == SINK:
+            return bench.cluster.offsets(name)
         read.append(name)
         return SavedOffsets(str(file), 10**7, 10**9, Digest("d"))
 

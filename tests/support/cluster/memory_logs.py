@@ -13,16 +13,14 @@ from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord, LogRan
 class MemoryLogs:
     """`records` are the offset and the time of each record, `ends` the ends of partitions, also of empty ones.
 
-    `groups` are committed offsets, and `stable` the ends before transactions in progress. With `error`, every request
-    fails. `asked` are the names of the requests.
+    `stable` are the ends before transactions in progress. With `error`, every request fails. `asked` are the names of
+    the requests.
     """
 
     records: dict[KafkaPartition, list[LoggedRecord]] = field(default_factory=dict)
     ends: dict[KafkaPartition, int] = field(default_factory=dict)
     unread: dict[KafkaPartition, str] = field(default_factory=dict)
     error: GitopsConnectError | None = None
-    groups: dict[str, dict[KafkaPartition, int]] = field(default_factory=dict)
-    refused: dict[str, str] = field(default_factory=dict)
     stable: dict[KafkaPartition, int] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
 
@@ -67,13 +65,6 @@ class MemoryLogs:
             if nearest := later[:1] or self.records.get(one, [])[-1:]:
                 found[one] = nearest[0].timestamp
         return found
-
-    def committed(
-        self, groups: Collection[str]
-    ) -> tuple[Mapping[str, Mapping[KafkaPartition, int]], Mapping[str, str]]:
-        self._require("committed")
-        refused = {one: self.refused[one] for one in groups if one in self.refused}
-        return {one: self.groups.get(one, {}) for one in groups if one not in refused}, refused
 
     def _is_read(self, one: KafkaPartition) -> bool:
         return one in self.ends and one not in self.unread
