@@ -203,19 +203,11 @@ def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
             lambda: logs.ranges([ORDERS]),
             lambda: logs.at({ORDERS: 0}),
             lambda: logs.times({ORDERS: 0}),
-            lambda: logs.committed(["g"]),
         ):
             with pytest.raises(KafkaUnavailable) as failed:
                 read()
             assert "hunter2" not in str(failed.value)
     assert capfd.readouterr().err == ""
-
-
-def test_no_group_can_have_such_a_name() -> None:
-    logs = logs_of(Brokers({}))
-    names = ["", "a\0b", "\ud800", "x" * 40_000]
-    assert logs.committed(names) == ({}, dict.fromkeys(names, "Broker: Invalid group.id"))
-    assert logs.committed([]) == ({}, {})
 
 
 OAUTH = {

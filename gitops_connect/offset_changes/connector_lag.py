@@ -4,8 +4,7 @@ One measurement of a Connect cluster sends one request to Connect for the offset
 Kafka clusters, it sends one for the topics, and for each 2,000 partitions two to each of their leaders, the same again
 for readers of committed records; then at most five searches for the times of one partition of each connector.
 
-Connect returns the offsets of sinks, too. The brokers are not asked for them: librdkafka 2.16 aborts the process if a
-broker does not answer ListConsumerGroupOffsets in time (https://github.com/confluentinc/librdkafka/issues/4605).
+Connect returns the committed offsets of sinks, too: `kafka_log_reader` says why no broker is asked for them.
 """
 
 from __future__ import annotations
