@@ -129,7 +129,7 @@ class KafkaLogs:
                 low = LoggedRecord(last.offset, last.timestamp) if last.offset <= offsets[one] else low
                 searches[one] = _Search(offsets[one], low, LoggedRecord(last.offset + 1, last.timestamp + 1))
         found: dict[KafkaPartition, int] = {}
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MOST_ROUNDS + 1):  # the last one asks for nothing
             found |= {one: search.low.timestamp for one, search in searches.items() if search.ended}
             if not (searches := {one: search for one, search in searches.items() if not search.ended}):
                 break

@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gitops_connect.errors import KafkaRefused, KafkaUnavailable, UsageError
@@ -106,6 +106,7 @@ def log(draw: st.DrawFn) -> list[Record]:
     return [(sum(gaps[: index + 1]), time) for index, time in enumerate(times)]
 
 
+@example([(1, 0), (5, 2_147_483_647_999)], 4)  # needs all rounds
 @given(log(), st.integers(0, 700))
 def test_the_time_of_an_offset_is_the_newest_up_to_it(records: list[Record], offset: int) -> None:
     brokers = Brokers({ORDERS: records, EMPTY: []})
