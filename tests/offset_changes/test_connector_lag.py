@@ -139,6 +139,24 @@ def test_the_group_of_the_config_counts(bench: Bench) -> None:
     assert SINK not in bench.words, "the settings do not name its Kafka cluster"
 
 
+@pytest.mark.parametrize(
+    ("excluded", "is_counted"),
+    [
+        ("x", True),
+        ("b,a", False),
+        ("(?i)A.*", False),
+        ("A", True),
+        ("", True),
+        ("(a+)+b", False),
+        ("${file:x:y}", False),
+    ],
+)
+def test_topics_that_a_mirror_excludes(bench: Bench, excluded: str, is_counted: bool) -> None:
+    """Nothing is counted if it is not certain what the mirror reads."""
+    bench.put(MIRROR, MIRROR_CONFIG | {"topics.exclude": excluded})
+    assert (MIRROR in bench.words) is is_counted
+
+
 def test_a_position_before_the_start_or_after_the_end(bench: Bench) -> None:
     bench.home.records[A] = bench.home.records[A][100:]
     bench.groups["connect-sink"] = {A: 5, B: 500}
