@@ -18,7 +18,7 @@ from itertools import chain
 from typing import TypeVar
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.errors import ConnectUnavailable, GitopsConnectError
+from gitops_connect.errors import ConnectUnavailable, GitopsConnectError, UsageError
 from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.shapes import Shape
@@ -104,14 +104,18 @@ class LagReads:
     def measure(
         self, client: ConnectClient, connectors: Mapping[ConnectorName, ObservedConnector], clock: Clock
     ) -> Measurement:
-        """Raises nothing for a server: what cannot be read is in `problems`."""
+        """Raises nothing for a server or a full disk: what cannot be read is in `problems`."""
         found, by_reader = Measurement(), defaultdict[KafkaLogReader, dict[ConnectorName, _KafkaConnector]](dict)
         for name, servers, one in self._connectors(connectors):
             try:
                 by_reader[self._reads.reader(servers)][name] = one
             except GitopsConnectError as error:
                 found.add_problems("connector", {name: str(error)})
-        offsets = self._offsets(client, list(chain.from_iterable(by_reader.values())), found, clock)
+        offsets: Mapping[ConnectorName, Offsets] = {}
+        try:
+            offsets = self._offsets(client, list(chain.from_iterable(by_reader.values())), found, clock)
+        except UsageError as error:
+            found.problems.append(str(error))
         for reader, some in by_reader.items():
             positions = {name: one.positions(offsets[name]) for name, one in some.items() if name in offsets}
             try:

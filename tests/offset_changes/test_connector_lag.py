@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +195,15 @@ def test_a_kafka_cluster_or_a_connector_that_fails_stops_nothing_else(bench: Ben
     bench.groups["connect-other"] = {A: 120}
     found = bench.measure()
     assert (found.lags.keys(), found.problems) == ({MIRROR, "other"}, ["the offsets of connector sink: no Describe"])
+
+
+def test_a_machine_without_a_temporary_directory(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    found = bench.measure()
+    assert (found.lags, found.problems) == (
+        {},
+        ["cannot write to the directory /nowhere: No such file or directory"],
+    )
 
 
 def test_a_client_that_failed_is_opened_again(bench: Bench) -> None:
