@@ -183,7 +183,7 @@ class KafkaRefused(Stalled):
     they do not support the request.
 
     Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
-    wait doubles with each failure, up to 1 hour.
+    wait doubles with each failure, up to 1 hour. The lag is measured again after `lag_interval`.
     Fix: Add the ACL that the message names to the principal of the table that it names, or remove this table.
     """
 
@@ -251,7 +251,7 @@ class KafkaUnavailable(Waiting):
     """No broker of a Kafka cluster in the settings answered in time, or the login or TLS failed.
 
     Retry: `acls --check`: no. An offset change whose connector could not be fenced is tried again after 1 minute. The
-    wait doubles with each failure, up to 1 hour.
+    wait doubles with each failure, up to 1 hour. The lag is measured again after `lag_interval`.
     Fix: Check `bootstrap_servers`, `security_protocol` and the credentials. If the brokers are slow, raise `timeout`.
     """
 

@@ -1,7 +1,10 @@
-"""Reads where the logs of a Kafka cluster begin and end, where a time is in them, and what groups have committed.
+"""Reads where the logs of a Kafka cluster begin and end, and where a time is in them.
 
 No record is read. Like `kafka_client`, this module needs the extra `kafka`. The number of requests is bounded: one for
 the metadata, and for each 2,000 partitions one to each of their leaders, two for `ranges`, at most 37 for `times`.
+
+Do not read committed offsets with librdkafka 2.16: if a broker does not answer ListConsumerGroupOffsets in time, the
+whole process is aborted (https://github.com/confluentinc/librdkafka/issues/4605). Connect returns those of sinks.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +20,6 @@ from typing import Any
 
 from confluent_kafka import (
     OFFSET_INVALID,
-    ConsumerGroupTopicPartitions,
     IsolationLevel,
     KafkaError,
     KafkaException,
@@ -30,7 +32,6 @@ from gitops_connect.kafka_client import Kafka
 from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord, LogRange
 from gitops_connect.settings.sections import KafkaSettings
 
-_GROUPS_AT_ONCE = 8
 _PARTITIONS_AT_ONCE = 2000
 """librdkafka's time for a request grows with the square of its partitions: 10,000 took 0.6 s, 5 x 2,000 0.4 s."""
 _PAUSE = 0.1
@@ -44,8 +45,6 @@ _SECOND = 1000
 _MOST_ROUNDS = 35
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 """One topic with another name makes librdkafka fail the request for all of them, after the timeout."""
-_GROUP_NAME = re.compile(r"[^\0\ud800-\udfff]{1,8191}")
-"""What librdkafka can send: Kafka's protocol has strings of at most 32,767 bytes."""
 # ruff: noqa: SLF001 - public constants of the library begin with an underscore
 _MOVED = frozenset(
     {
@@ -67,7 +66,6 @@ _MOVED = frozenset(
 _CAUSES = {
     KafkaError.UNKNOWN_TOPIC_OR_PART: "the topic does not exist",
     KafkaError.TOPIC_AUTHORIZATION_FAILED: "its principal needs Describe on the topic",
-    KafkaError.GROUP_AUTHORIZATION_FAILED: "its principal needs Describe on this group",
 }
 
 Errors = dict[KafkaPartition, str]
@@ -151,21 +149,6 @@ class KafkaLogs:
                 searches[one].add(probes[one], record)
             searches = {one: searches[one] for one in answers}
         return found
-
-    def committed(
-        self, groups: Collection[str]
-    ) -> tuple[Mapping[str, Mapping[KafkaPartition, int]], Mapping[str, str]]:
-        """The committed offsets of consumer groups, and why some could not be read.
-
-        A group that does not exist has none. Brokers leave out topics that the principal may not describe.
-        """
-        until = self._begin()
-        asked = sorted(set(groups))
-        with ThreadPoolExecutor(_GROUPS_AT_ONCE, thread_name_prefix="groups") as pool:
-            answers = dict(zip(asked, pool.map(lambda one: self._committed(one, until), asked), strict=True))
-        failed = {group: one for group, one in answers.items() if isinstance(one, KafkaError)}
-        reasons = self._reasons(failed, "the offsets of its groups could not be read", some=len(failed) < len(asked))
-        return {group: one for group, one in answers.items() if not isinstance(one, KafkaError)}, reasons
 
     def _begin(self) -> float:
         """Forget errors of earlier operations, and say when this one has to end."""
@@ -278,21 +261,6 @@ class KafkaLogs:
             for one, answer in answers.items()
         }
 
-    def _committed(self, group: str, until: float) -> dict[KafkaPartition, int] | KafkaError:
-        if not _GROUP_NAME.fullmatch(group):
-            return KafkaError(KafkaError.INVALID_GROUP_ID)
-        answer: Any = KafkaError(KafkaError._TIMED_OUT)
-        for _ in _attempts(until):
-            limit = _half(until)
-            asked, end = ConsumerGroupTopicPartitions(group), time.monotonic() + limit
-            futures = self._client.list_consumer_group_offsets([asked], request_timeout=limit)
-            answer = _answer(futures[group], end)
-            if not isinstance(answer, KafkaError):
-                return _committed_offsets(answer)
-            if answer.code() not in _MOVED:
-                break
-        return {} if answer.code() == KafkaError.GROUP_ID_NOT_FOUND else answer
-
     def _reasons(self, failed: Mapping[Any, KafkaError], what: str = "", *, some: bool = True) -> dict[Any, str]:
         """The reason of each error. Raises the first one if no broker has answered: not even `some` of the requests."""
         self._client.poll(0)  # reports the errors of connections
@@ -343,14 +311,6 @@ class _Search:
             self.high = LoggedRecord(self.high.offset if record is None else record.offset, asked)
         else:
             self.low = record
-
-
-def _committed_offsets(answer: ConsumerGroupTopicPartitions) -> dict[KafkaPartition, int] | KafkaError:
-    for one in answer.topic_partitions or ():
-        if one.error is not None:
-            failed: KafkaError = one.error
-            return failed
-    return {KafkaPartition(one.topic, one.partition): one.offset for one in answer.topic_partitions if one.offset >= 0}
 
 
 def _answer(future: Future[Any], until: float) -> Any:

@@ -96,9 +96,9 @@ class KafkaLogReader(Protocol):
         """The number of partitions of each of these topics that exists; None: of all topics."""
 
     def ranges(
-        self, partitions: Collection[KafkaPartition]
+        self, partitions: Collection[KafkaPartition], *, committed_only: bool = False
     ) -> tuple[Mapping[KafkaPartition, LogRange], Mapping[KafkaPartition, str]]:
-        """The records that exist."""
+        """The records that exist; with `committed_only`, those before the first transaction in progress."""
 
     def at(
         self, times: Mapping[KafkaPartition, int]

@@ -146,17 +146,6 @@ def test_compacted_records(topics: Topics, logs: KafkaLogs, topic: str) -> None:
     assert ends(logs, topic) == (0, 7)
 
 
-def test_committed_offsets(topics: Topics, logs: KafkaLogs, topic: str) -> None:
-    topics.create(topic)
-    topics.write(topic, [START] * 5)
-    groups = [f"{topic}-{number}" for number in range(20)]
-    for number, group in enumerate(groups[:5]):
-        topics.commit(group, topic, number)
-    found, errors = logs.committed(groups)
-    assert errors == {}
-    assert found == {group: ({KafkaPartition(topic, 0): at} if at < 5 else {}) for at, group in enumerate(groups)}
-
-
 class LateBroker(socketserver.ThreadingTCPServer):
     """Passes on what clients send, and the answers only after `late` is set."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -36,9 +36,11 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.cli.plan import shown_moves
 from gitops_connect.cli.progress import progress
-from gitops_connect.errors import ConnectRefused, NotFound, UsageError
+from gitops_connect.connect.client import ConnectClient
+from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
 from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.lag import PartitionLag
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
@@ -52,6 +54,8 @@ from gitops_connect.model.offsets import (
     to_json,
 )
 from gitops_connect.offset_changes import manifest_checks, recorded_changes
+from gitops_connect.offset_changes.connector_lag import partition_lags
+from gitops_connect.offset_changes.kafka_positions import KafkaReads, NoLog
 from gitops_connect.offset_changes.manifest_checks import CheckOptions
 from gitops_connect.offset_changes.manifest_source import read_own_schemas
 from gitops_connect.offset_changes.offset_files import OffsetFile, number_of, saved_body, temporary_directory
@@ -69,13 +73,13 @@ from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.report import change_document, manifest_check
 from gitops_connect.report.change_document import ChangeDocument
 from gitops_connect.report.manifest_check import CheckedManifest
-from gitops_connect.report.offset_lines import difference_lines, offset_words, partition_words
+from gitops_connect.report.offset_lines import difference_lines, offset_words, partition_lag_words, partition_words
 from gitops_connect.report.problems import problem_lines
 from gitops_connect.report.table import table
 from gitops_connect.report.text import TextReport
 from gitops_connect.report.watched_offsets import MOST_PARTITIONS, first_values, watched_lines, watched_values
 from gitops_connect.report.words import plural
-from gitops_connect.runtime import SystemClock, open_families
+from gitops_connect.runtime import SystemClock, open_families, require_extras
 from gitops_connect.safe_files import new_directory
 from gitops_connect.settings.sections import Settings
 
@@ -102,6 +106,7 @@ Acknowledge = Annotated[
     ),
 ]
 
+NO_LAGS: Mapping[PartitionText, PartitionLag] = {}
 _FIRST = 10
 """So many offsets are shown if there are too many for memory."""
 
@@ -133,7 +138,7 @@ def get(
     ] = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show the current offsets of a connector."""
+    """Show the current offsets of a connector, and its lag if the settings name its Kafka cluster."""
     settings, name = settings_of(context), ConnectorName(connector)
     if watches:
         if save is not None or output is TableOutput.YAML:
@@ -146,15 +151,36 @@ def get(
     with temporary_directory(parent) as directory:
         with progress("Offsets") as say, clients_of(settings, clusters) as clients:
             say(f"reading the offsets of {connector}")
-            found = read_current(clients[locate(clients, name, echo_note)], name, directory)
+            client = clients[locate(clients, name, echo_note)]
+            found = read_current(client, name, directory)
+            lags = _lags(settings, client, name, found) if file is None and output is TableOutput.TABLE else NO_LAGS
         if file is None:
-            _show(found, output)
+            _show(found, output, lags)
             return ExitCode.DONE
         file.write(found)
     echo(f"Saved {plural(number_of(found), 'offset')} to {file.file}.")
     if not number_of(found):
         echo("note: an offset manifest needs at least one entry; to remove all offsets, use operation: reset")
     return ExitCode.DONE
+
+
+def _lags(
+    settings: Settings, client: ConnectClient, name: ConnectorName, found: Offsets | SavedOffsets
+) -> Mapping[PartitionText, PartitionLag]:
+    """The lag of each partition; empty if the settings do not name its Kafka cluster, or if it cannot be read."""
+    cluster = settings.clusters[client.cluster]
+    if isinstance(found, SavedOffsets) or (cluster.kafka is None and not cluster.kafka_clusters):
+        return NO_LAGS
+    try:
+        require_extras(settings)
+        observed = client.connectors()[0].get(name)
+        shape = open_families().shape(observed.config) if observed is not None else None
+        if observed is None or shape is None or shape.log is None:
+            return NO_LAGS
+        return partition_lags(KafkaReads(cluster), shape, shape.log, observed.config, found)
+    except (GitopsConnectError, NoLog) as error:
+        echo_note(f"ends and lag are unknown: {error}")
+        return NO_LAGS
 
 
 def _seconds(interval: str) -> float:
@@ -195,10 +221,13 @@ def _few(offsets: Offsets) -> str:
     return f"{_table(shown)}{more}"
 
 
-def _show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
-    """Print the offsets. If they are too many for memory, a table has only the first, and YAML raises UsageError."""
+def _show(found: Offsets | SavedOffsets, output: TableOutput, lags: Mapping[PartitionText, PartitionLag]) -> None:
+    """Print the offsets, in a table together with what is known of their partitions.
+
+    If they are too many for memory, a table has only the first, and YAML raises UsageError.
+    """
     if not isinstance(found, SavedOffsets):
-        emit(listed(found, output))
+        emit(listed(found, output, lags))
         return
     match output:
         case TableOutput.TABLE:
@@ -212,14 +241,20 @@ def _show(found: Offsets | SavedOffsets, output: TableOutput) -> None:
             assert_never(output)
 
 
-def listed(found: Offsets, output: TableOutput) -> str:
+def listed(found: Offsets, output: TableOutput, lags: Mapping[PartitionText, PartitionLag] = NO_LAGS) -> str:
     """All of the offsets, in the format that `offsets get` prints."""
-    return in_format(output, {"offsets": list(to_json(found))}, lambda: _table(sorted(found.items())))
+    return in_format(output, {"offsets": list(to_json(found))}, lambda: _table(sorted(found.items()), lags))
 
 
-def _table(offsets: Sequence[tuple[str, str]]) -> str:
-    rows = [(partition_words(PartitionText(one)), offset_words(OffsetText(offset))) for one, offset in offsets]
-    return table(("PARTITION", "OFFSET"), rows)
+def _table(
+    offsets: Sequence[tuple[PartitionText, OffsetText]], lags: Mapping[PartitionText, PartitionLag] = NO_LAGS
+) -> str:
+    now = SystemClock().now()
+    rows = [
+        (partition_words(one), offset_words(offset), *(partition_lag_words(lags.get(one), now) if lags else ()))
+        for one, offset in offsets
+    ]
+    return table(("PARTITION", "OFFSET", *(("END", "LAG", "AGE") if lags else ())), rows)
 
 
 def _first(found: SavedOffsets) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,7 @@ import typer
 from gitops_connect.cli import global_options
 from gitops_connect.cli.cluster_commands import Planned, opened, plan_clusters
 from gitops_connect.cli.clusters import chosen_in, worst
-from gitops_connect.cli.console import coloured, echo, echo_styled, emit
+from gitops_connect.cli.console import coloured, echo, echo_note, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import (
     OUTPUT,
@@ -28,6 +29,7 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
+from gitops_connect.model.lag import Lags
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.restarts import find_unhealthy
@@ -138,8 +140,12 @@ def status(
             for status in _statuses(proposal, found, documents, directory)
         ]
         lines = [line for proposal in made for line in _of_cluster(runtime, proposal, path)]
+        lags = {proposal.plan.cluster: _lags(runtime, proposal) for proposal in made}
+        statuses = [replace(one, lag=lags[one.cluster].get(one.name)) for one in statuses]
+        with_lag = any(runtime.cluster(one).lag_interval for one in lags)
     unmatched = [line for proposal in made for line in connector_status.unplaced(proposal.plan, statuses)]
-    emit(listing(connector_status.HEADERS, [one.row() for one in statuses], [one.value() for one in statuses], output))
+    headers, rows = connector_status.status_table(statuses, with_lag=with_lag)
+    emit(listing(headers, rows, [one.value() for one in statuses], output))
     errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
     more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
     for line in (*lines, *unmatched, *_problems(errors, only_planned), *more):
@@ -160,6 +166,20 @@ def _statuses(
     problems = connector_status.problems_by_connector(desired, documents, proposal.diagnostics.under(directory))
     found = connector_status.connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
     return connector_status.with_since(found, proposal.situation.conditions)
+
+
+def _lags(runtime: Runtime, proposal: Proposal) -> Lags:
+    """The lags of the connectors that the plan has read; a note says what could not be read."""
+    settings, situation = runtime.cluster(proposal.plan.cluster), proposal.situation
+    if not settings.lag_interval:
+        return {}
+    from gitops_connect.offset_changes.connector_lag import LagReads  # noqa: PLC0415 - few settings name a Kafka cluster
+
+    client, reads = runtime.clients[settings.name], LagReads(settings, runtime.families, runtime.open_kafka)
+    found = reads.measure(client, situation.observed.connectors, runtime.clock)
+    for problem in found.problems:
+        echo_note(f"cluster {settings.name}: lag unknown: {problem}")
+    return found.lags
 
 
 def _of_cluster(runtime: Runtime, proposal: Proposal, path: Path | None) -> list[str]:

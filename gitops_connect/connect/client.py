@@ -279,18 +279,21 @@ class ConnectClient:
         request = ConnectRequest("GET", _path(name, "/offsets"), until=self._clock.monotonic() + within)
         return self._read(wire.parse_offsets, request)
 
-    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
+    def save_offsets(
+        self, name: ConnectorName, file: Path, limit: int, *, within: float = math.inf
+    ) -> Offsets | SavedOffsets:
         """`GET /connectors/X/offsets`; an answer of more than `limit` bytes is streamed to `file`.
 
         The file has one entry a line, as Connect has written it. It exists only if SavedOffsets are returned. Raises
-        NotFound, and UsageError if the file cannot be written.
+        NotFound, UsageError if the file cannot be written, and ConnectUnavailable after `within` seconds.
         """
 
         def read(body: Any) -> Offsets | SavedOffsets:
             return body if isinstance(body, SavedOffsets) else wire.parse_offsets(body)
 
         large = Large(limit, partial(save_offsets, file=file))
-        return self._read(read, ConnectRequest("GET", _path(name, "/offsets")), large)
+        until = self._clock.monotonic() + within
+        return self._read(read, ConnectRequest("GET", _path(name, "/offsets"), until=until), large)
 
     def alter_offsets(self, name: ConnectorName, offsets: OffsetPatch) -> str:
         """`PATCH /connectors/X/offsets` (3.6 and later): merges, and a None removes the offset of its partition.

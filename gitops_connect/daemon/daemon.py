@@ -1,10 +1,10 @@
 """The loop of the daemon: which job runs when, in which thread, and how the daemon ends.
 
-APScheduler has one job that polls the repository, one for each cluster, and one that ends an idle Spark session. Each
-job has its own thread: a Git server or a cluster that does not answer delays no other job. A job decides when it runs
-again: after the interval if all went well, after a wait that doubles if it failed; a new revision ends every wait.
-Nothing else is kept between reconciliations. If a process was killed, the next reconciliation finds what was in
-progress in the ledger and on the cluster.
+APScheduler has one job that polls the repository, one for each cluster, one for each cluster whose lag is measured, and
+one that ends an idle Spark session. Each job has its own thread: a Git server, a cluster or a broker that does not
+answer delays no other job. A job decides when it runs again: after the interval if all went well, after a wait that
+doubles if it failed; a new revision ends every wait. Nothing else is kept between reconciliations. If a process was
+killed, the next reconciliation finds what was in progress in the ledger and on the cluster.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.daemon import events
 from gitops_connect.daemon.cluster_progress import ClusterProgress, Ended, Interrupted, full_disk
 from gitops_connect.daemon.jobs import LOOK, Jobs, PollSchedule
+from gitops_connect.daemon.lag_measurements import LagMeasurements
 from gitops_connect.daemon.leadership import Leadership
 from gitops_connect.daemon.repository_follower import RepositoryFollower
 from gitops_connect.daemon.state import ClusterView, DaemonState, Reconciliations
@@ -104,7 +105,8 @@ class Daemon:
         """The steps that were in progress when `run` returned, because `[daemon] shutdown_timeout` was over."""
         self.stopped = StoppedConnectors()
         """The connectors that the steps in progress have stopped and not resumed yet."""
-        self._jobs = jobs(len(self._progress) + 2, self._interrupted, self._work)
+        self._lags: dict[ClusterName, LagMeasurements] = {}
+        self._jobs = jobs(2 * len(self._progress) + 2, self._interrupted, self._work)
 
     @property
     def ended(self) -> list[Ended | None]:
@@ -182,6 +184,8 @@ class Daemon:
             self.leadership.begin()
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
             self._jobs.schedule(_CLEAN_UP, self._clean_up, _FIRST_CLEAN_UP)
+            with self._scheduling:
+                self._begin_measuring()
         self._jobs.start()
 
     def _next_request(self) -> _Over:
@@ -202,8 +206,10 @@ class Daemon:
         with self._scheduling:
             self._runtime = reloaded
             self.schedule.change(reloaded.settings)
-            for name in (_POLL, *map(_job, self._progress)):
+            for name in (_POLL, *map(_job, self._progress), *map(_lag_job, self._lags)):
                 self._jobs.hurry(name)
+            if not self._once:
+                self._begin_measuring()
 
     def _poll(self) -> None:
         """Poll the repository. A new revision ends the wait of every cluster, a request that of its clusters."""
@@ -229,6 +235,8 @@ class Daemon:
         with self._scheduling:
             if self._declared is not None:
                 self._wake(self._progress, first=True)
+            for cluster in self._lags:
+                self._jobs.hurry(_lag_job(cluster))
 
     def _wake(self, clusters: Iterable[ClusterName], *, first: bool = False) -> None:
         for cluster in clusters:
@@ -253,6 +261,21 @@ class Daemon:
         finally:
             with self._scheduling:
                 self._jobs.schedule(_CLEAN_UP, self._clean_up, _CLEAN_UP_EVERY)
+
+    def _begin_measuring(self) -> None:
+        """Measure the lag of each cluster whose settings ask for it, and that is not measured yet."""
+        for cluster, settings in self._runtime.settings.clusters.items():
+            if settings.lag_interval and cluster not in self._lags:
+                self._lags[cluster] = LagMeasurements(cluster, self.state)
+                self._jobs.schedule(_lag_job(cluster), partial(self._measure_lag, cluster), settings.lag_interval)
+
+    def _measure_lag(self, cluster: ClusterName) -> None:
+        self._lags[cluster].measure(self._runtime)
+        with self._scheduling:
+            if interval := self._runtime.cluster(cluster).lag_interval:
+                self._jobs.schedule(_lag_job(cluster), partial(self._measure_lag, cluster), interval)
+            else:  # it may have measured with earlier settings
+                self._lags.pop(cluster).measure(self._runtime)
 
     def _take_turn(self, cluster: ClusterName) -> None:
         with self._scheduling:
@@ -346,6 +369,10 @@ class Daemon:
 
 def _job(cluster: ClusterName) -> str:
     return f"reconcile {cluster}"
+
+
+def _lag_job(cluster: ClusterName) -> str:
+    return f"measure the lag of {cluster}"
 
 
 # The steps that are in progress on each cluster: what the daemon waits for at its end, and what it leaves behind.

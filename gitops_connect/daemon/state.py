@@ -9,10 +9,11 @@ import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.lag import ConnectorLag, Lags
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision, TopicName
 from gitops_connect.model.outcomes import ReconciliationOutcome, StepOutcome
 from gitops_connect.model.plans import Plan
@@ -44,7 +45,8 @@ class ClusterView:
     `plan`, `connectors` and `diagnostics` are from the last reconciliation that could read the cluster, at `observed`;
     None and empty before the first one. `steps` are the results so far of the reconciliation in progress, or else of
     the last one. `error` is the reason why the last reconciliation failed as a whole. `next` is when the next one is
-    due; None while one is in progress. `topics` are the active topics of the connectors whose topics were read.
+    due; None while one is in progress. `topics` are the active topics of the connectors whose topics were read. `lags`
+    are measured apart from reconciliations, by the leader. They count for `lag_kept`: a measurement may take long.
     """
 
     cluster: ClusterName
@@ -58,6 +60,13 @@ class ClusterView:
     error: str = ""
     next: datetime | None = None
     topics: Mapping[ConnectorName, frozenset[TopicName]] = field(default_factory=dict)
+    lags: Lags = field(default_factory=dict)
+    lag_kept: timedelta = timedelta.max
+
+    def lag(self, name: ConnectorName) -> ConnectorLag | None:
+        """The lag of the connector; None if it is unknown, or was measured more than `lag_kept` ago."""
+        lag = self.lags.get(name)
+        return None if lag is None or datetime.now(UTC) - lag.measured > self.lag_kept else lag
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,8 @@ class _FamilyReader:
 
     def _log(self, facts: Mapping[str, Any]) -> LogFields:
         excluded = self.named(facts.get("excluded"))
-        return LogFields(**{**facts, "servers": tuple(facts.get("servers", ())), "excluded": excluded})
+        lists = {name: tuple(facts.get(name, ())) for name in ("servers", "isolation")}
+        return LogFields(**{**facts, **lists, "excluded": excluded})
 
     def _fields(self, facts: Mapping[str, Any]) -> ShapeFields:
         return ShapeFields(

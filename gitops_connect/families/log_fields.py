@@ -20,7 +20,8 @@ class LogFields:
     """The fields of a partition and an offset that name a position in a Kafka partition.
 
     A position is the offset of the next record to read. `is_last`: the connector stores the offset of the last record
-    that it has read instead. `servers` are the config keys that may name the brokers; the first that is set counts.
+    that it has read instead. `servers` are the config keys that may name the brokers, and `isolation` those of the
+    isolation level; the first that is set counts.
     `excluded` returns the topics that a connector of a config does not read although its filter admits them.
     """
 
@@ -29,6 +30,7 @@ class LogFields:
     offset: str
     is_last: bool = False
     servers: tuple[str, ...] = ()
+    isolation: tuple[str, ...] = ()
     excluded: Callable[[Mapping[str, str]], re.Pattern[str] | None] | None = None
 
     def partition_of(self, text: PartitionText) -> KafkaPartition | None:
@@ -52,7 +54,11 @@ class LogFields:
 
     def bootstrap_servers(self, config: Mapping[str, str]) -> str:
         """Empty: those of the workers."""
-        return next((value for key in self.servers if (value := config.get(key, "").strip())), "")
+        return _first(self.servers, config)
+
+    def reads_committed(self, config: Mapping[str, str]) -> bool:
+        """Whether the connector waits for the end of transactions in progress."""
+        return _first(self.isolation, config) == "read_committed"
 
     def reads(self, topic: str, filters: tuple[TopicFilter, ...], config: Mapping[str, str]) -> bool | None:
         """Whether a connector with that config and these filters reads the topic; None: that is not known."""
@@ -64,6 +70,10 @@ class LogFields:
             return any(one.values is not None for one in filters) or not _INTERNAL.fullmatch(topic)
         excluded = self.excluded(config)
         return None if excluded is None else not excluded.fullmatch(topic)
+
+
+def _first(keys: tuple[str, ...], config: Mapping[str, str]) -> str:
+    return next((value for key in keys if (value := config.get(key, "").strip())), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,10 @@ class LogRange:
     start: int
     end: int
 
+    def unread(self, position: int) -> int:
+        """The number of offsets from a position to the end; before the start, there is no record."""
+        return max(0, self.end - max(position, self.start))
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedRecord:

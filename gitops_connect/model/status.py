@@ -10,6 +10,7 @@ from typing import Any
 
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.hold import Hold
+from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.suspensions import Suspension
 
@@ -41,7 +42,7 @@ class ConnectorStatus:
     `reason` is the reason for the health, and `problem` says it in words. `difference` says why the connector is not
     in sync, and which offset changes are blocked. `since` is when a reconciliation first observed the health with this
     reason; None if none has. `state` is the connector's state as Connect reports it, `tasks` the number of RUNNING
-    tasks and of all tasks.
+    tasks and of all tasks. `lag` is None if it is unknown.
     """
 
     cluster: ClusterName
@@ -56,6 +57,7 @@ class ConnectorStatus:
     since: datetime | None = None
     suspension: Suspension | None = None
     holds: tuple[Hold, ...] = ()
+    lag: ConnectorLag | None = None
 
     @property
     def message(self) -> str:
@@ -80,6 +82,7 @@ class ConnectorStatus:
             "message": self.message,
             "suspension": None if self.suspension is None else self.suspension.value(),
             "holds": [one.value() for one in self.holds],
+            "lag": None if self.lag is None else self.lag.value(),
         }
 
     def row(self) -> tuple[str, ...]:

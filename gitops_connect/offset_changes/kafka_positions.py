@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Any
 
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.families.log_fields import LogFacts, LogFields
@@ -50,12 +51,13 @@ class KafkaReads:
             why = "targets need offsets in Kafka topics, and the offsets of its class are not known to be some"
             raise NoLog(why, "write the offsets instead", is_configured=False)
         try:
-            reader = self._reader(shape.log.bootstrap_servers(config))
+            reader = self.reader(shape.log.bootstrap_servers(config))
             return ConnectorLog.read(reader, shape, shape.log, config, current)
         except GitopsConnectError as error:
             raise NoLog(str(error)) from error
 
-    def _reader(self, servers: str) -> KafkaLogReader:
+    def reader(self, servers: str) -> KafkaLogReader:
+        """The reader of the Kafka cluster with these `bootstrap.servers`. Raises NoLog, and UsageError."""
         found = kafka_of(servers, self._cluster)
         if found is None:
             name = self._cluster.name
@@ -67,6 +69,13 @@ class KafkaReads:
         if where not in self._readers:
             self._readers[where] = self._open(settings, where)
         return self._readers[where]
+
+
+def what_is_read(shape: Shape, config: Mapping[str, str]) -> tuple[tuple[TopicFilter, ...], Mapping[str, Any]]:
+    """The filters of the topics that a connector of this config reads, and the further fields of its partitions."""
+    ties = shape.ties(config).expectations
+    filters = tuple(one for one in ties if isinstance(one, TopicFilter))
+    return filters, {one.field: one.value for one in ties if isinstance(one, Expectation)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +94,7 @@ class ConnectorLog:
         reader: KafkaLogReader, shape: Shape, fields: LogFields, config: Mapping[str, str], current: Offsets
     ) -> ConnectorLog:
         """Raises what the reader raises."""
-        ties = shape.ties(config).expectations
-        filters = tuple(one for one in ties if isinstance(one, TopicFilter))
-        others = {one.field: one.value for one in ties if isinstance(one, Expectation)}
+        filters, others = what_is_read(shape, config)
         committed = {one: text for text in current if (one := fields.partition_of(text)) is not None}
         named = [one.values for one in filters if one.values is not None]
         wanted = frozenset(one.topic for one in committed).union(*named) if len(named) == len(filters) else None

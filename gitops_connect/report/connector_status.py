@@ -11,6 +11,7 @@ from gitops_connect.families.health_rules import idle_parts
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
+from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.masking import masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
@@ -18,14 +19,36 @@ from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange
 from gitops_connect.model.revisions import Revisions, is_commit, origin
 from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
+from gitops_connect.model.units import duration
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.words import problem_words, remedy, restarted_words
 
 HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
 
+_BEFORE_LAG = HEADERS.index("SINCE")
 
 Problems = Mapping[ConnectorName, Sequence[Diagnostic]]
+
+
+def status_table(
+    statuses: Sequence[ConnectorStatus], *, with_lag: bool
+) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
+    """The headers and the rows of `status`; `with_lag`: with a column for the lag."""
+    rows = [one.row() for one in statuses]
+    if not with_lag:
+        return HEADERS, rows
+    lags = [lag_words(one.lag) or "-" for one in statuses]
+    both = [(*row[:_BEFORE_LAG], lag, *row[_BEFORE_LAG:]) for row, lag in zip(rows, lags, strict=True)]
+    return (*HEADERS[:_BEFORE_LAG], "LAG", *HEADERS[_BEFORE_LAG:]), both
+
+
+def lag_words(lag: ConnectorLag | None) -> str:
+    """`148 (3 h 12 min)`: the unread records, and how long the first one of the worst partition waits."""
+    if lag is None:
+        return ""
+    age = f" ({duration(round(lag.age.total_seconds()) * 1000)})" if lag.records and lag.age is not None else ""
+    return f"{'at least ' if lag.unread else ''}{lag.records:,}{age}"
 
 
 def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster: Diagnostics) -> Problems:

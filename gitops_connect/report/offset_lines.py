@@ -7,6 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum
 from itertools import groupby
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from gitops_connect.families.sinks import partition_label
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.lag import PartitionLag
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
@@ -263,6 +265,14 @@ def offset_words(offset: OffsetText | None) -> str:
             return str(number)
         case _:
             return shortened(escaped(offset))
+
+
+def partition_lag_words(lag: PartitionLag | None, now: datetime) -> tuple[str, str, str]:
+    """The end of a partition, its unread records, and how long the first of them waits."""
+    if lag is None:
+        return "-", "-", "-"
+    age = max(0, round((now - lag.since).total_seconds())) if lag.since is not None else None
+    return str(lag.end), f"{lag.records:,}", "-" if age is None else duration(age * 1000)
 
 
 def progress_outline(position: OffsetPosition) -> dict[str, Any]:

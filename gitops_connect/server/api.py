@@ -70,8 +70,11 @@ def plan(request: Request) -> Response:
 
 
 def connectors(request: Request) -> Response:
-    chosen = ConnectorFilter.of(request.query_params).select(served(request).snapshot)
-    return JSONAnswer({"connectors": [values.connector_value(one) for one in chosen]})
+    snapshot = served(request).snapshot
+    chosen = ConnectorFilter.of(request.query_params).select(snapshot)
+    return JSONAnswer(
+        {"connectors": [values.connector_value(one, snapshot.clusters.get(one.cluster)) for one in chosen]}
+    )
 
 
 def connector(request: Request) -> Response:
@@ -87,7 +90,7 @@ def connector(request: Request) -> Response:
     steps = one.ledger.status.steps(view.cluster, found.name, limit=USUAL)
     return JSONAnswer(
         {
-            **values.connector_value(found),
+            **values.connector_value(found, view),
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(restart, outlook),
             "autoRestart": auto_restart_status(found.name, restart),

@@ -61,6 +61,7 @@ class SnapshotCollector(Collector):
         yield _gauge("connector_info", "The state of a connector; always 1.", labels, info)
         yield _gauge("connectors_omitted", "Connectors without connector_info.", ("cluster",), left_out)
         yield from self._of_offsets(snapshot)
+        yield from self._of_lags(snapshot)
 
     def _of_offsets(self, snapshot: Snapshot) -> Iterator[Metric]:
         """How the offsets move of each connector whose document limits how long they may be the same."""
@@ -82,6 +83,23 @@ class SnapshotCollector(Collector):
             if one.unit:
                 distance.add_metric([label(value) for value in (*key, one.unit)], one.distance)
         yield distance
+
+    def _of_lags(self, snapshot: Snapshot) -> Iterator[Metric]:
+        """Three series at most for each connector, however many partitions it reads."""
+        found = {
+            (view.cluster, one.name): lag
+            for view in snapshot.clusters.values()
+            for one in view.connectors[: self._most]
+            if (lag := view.lag(one.name)) is not None
+        }
+        labels = ("cluster", "connector")
+        records = {key: lag.records for key, lag in found.items()}
+        worst = {key: lag.worst_records for key, lag in found.items()}
+        ages = {key: lag.age.total_seconds() for key, lag in found.items() if lag.age is not None}
+        yield _gauge("connector_lag_records", "Records that the connector has not read yet.", labels, records)
+        what = "The same of the partition with the most of them."
+        yield _gauge("connector_lag_worst_partition_records", what, labels, worst)
+        yield _gauge("connector_lag_seconds", "How long the first of these records waits.", labels, ages)
 
 
 def _of_repository(snapshot: Snapshot) -> Iterator[Metric]:

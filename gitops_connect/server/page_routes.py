@@ -13,6 +13,7 @@ from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
+from gitops_connect.report.connector_status import lag_words
 from gitops_connect.server import page_values
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.served import (
@@ -95,6 +96,7 @@ def connector(request: Request) -> Response:
         snapshot,
         view=view,
         one=found,
+        lag=lag_words(view.lag(found.name)),
         conditions=page_values.conditions_of(view, found.name),
         planned=next((each for each in planned if each.name == found.name), None),
         journal=urlencode({"cluster": view.cluster, "connector": found.name}),

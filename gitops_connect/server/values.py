@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView
@@ -56,8 +57,9 @@ def cluster_value(view: ClusterView) -> Value:
     }
 
 
-def connector_value(one: ConnectorStatus) -> Value:
-    return {**one.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
+def connector_value(one: ConnectorStatus, view: ClusterView | None) -> Value:
+    measured = replace(one, lag=view.lag(one.name) if view is not None else None)
+    return {**measured.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
 
 
 def condition_values(cluster: ClusterName, conditions: Conditions, of: ConnectorName | None = None) -> list[Value]:

@@ -298,9 +298,9 @@ class SaslMechanism(Enum):
 
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
-    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check`, to fence exactly-once sources, and
-    to read where its logs begin and end. `[clusters.NAME.kafka_clusters.ALIAS]` has the same settings for another Kafka
-    cluster. These tables need the extra `kafka`."""
+    """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check`, to fence exactly-once sources, to
+    read where its logs begin and end, and to measure lag. `[clusters.NAME.kafka_clusters.ALIAS]` has the same settings
+    for another Kafka cluster. These tables need the extra `kafka`."""
 
     bootstrap_servers: tuple[str, ...]
     """The brokers to connect to first, each as `host:port`."""
@@ -326,6 +326,9 @@ class KafkaSettings:
     timeout: Duration = field(default=Duration(30), metadata=POSITIVE)
     """How long one operation may take: to list all ACLs, to fence all tasks of a connector, or to read the offsets of
     any number of logs."""
+    lag_interval: Duration = Duration(60)
+    """How often `run` measures the lag of the sinks and mirrors that read this Kafka cluster. If several Kafka clusters
+    differ, the shortest interval counts. `0`: never, and `status` shows no lag of these connectors."""
 
 
 class ClusterMode(Enum):
@@ -453,6 +456,12 @@ class ClusterSettings:
     def fences(self) -> bool:
         """Whether exactly-once sources can be fenced: the brokers and the names of the transactional ids are known."""
         return self.kafka is not None and bool(self.worker.group_id)
+
+    @property
+    def lag_interval(self) -> float:
+        """Seconds between two measurements of the lag; 0: it is not measured."""
+        named = (self.kafka, *self.kafka_clusters.values())
+        return min((one.lag_interval for one in named if one is not None and one.lag_interval), default=0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +47,16 @@ class Payments:
     def offset(self) -> int | None:
         found = self.place.offsets("sink")
         return found[0]["offset"]["kafka_offset"] if found else None
+
+    def lag(self) -> tuple[int, str]:
+        """The records and the age that `status` and `offsets get` show."""
+        status = self.place.run("status").expect(0).out
+        (known,) = (one["lag"] for one in json.loads(self.place.run("status", "-o", "json").out))
+        _, row = self.place.run("offsets", "get", self.place.name("sink")).expect(0).out.splitlines()
+        end, records, age = re.split(r"   +", row)[2:]
+        shown = f"{records} ({age})" if known["records"] else "0"
+        assert (end, records, f"   {shown}   " in status) == ("120", str(known["records"]), True)
+        return known["records"], age
 
     def stop(self) -> None:
         """Stop the sink: it commits its offsets."""
@@ -98,9 +110,11 @@ def test_to_the_end_and_to_a_number(payments: Payments) -> None:
     payments.place.commit_all()
     payments.place.apply()
     assert payments.offset() == 30
+    assert payments.lag() == (90, "1 h 29 min")
     assert "1 skip (90 records of 1 h 29 min skipped)" in payments.write("skip", "--latest", "--name", "all")
     payments.place.apply()
     assert payments.offset() == 120
+    assert payments.lag() == (0, "-")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,13 +10,23 @@ from support.files.tables import rows, table
 from support.planner.situations import NOW, change, current_offsets, record, seen, situation, situation_of, wanted
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.kafka_logs import KafkaPartition
+from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.status import ConnectorStatus, Sync
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
-from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, revisions_line, unplaced
+from gitops_connect.report.connector_status import (
+    connector_statuses,
+    problems_by_connector,
+    revisions_line,
+    status_table,
+    unplaced,
+)
+
+LAG = ConnectorLag(1480, KafkaPartition("orders", 3), 1000, NOW - timedelta(minutes=90), 0, NOW)
 
 
 def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnostic] = ()) -> list[ConnectorStatus]:
@@ -93,3 +104,14 @@ def test_the_desired_and_the_last_applied_revision(
         RevisionMark(applied, NOW) if applied else None,
     )
     assert revisions_line(ClusterName("local"), desired, recorded, "connectors").endswith(line)
+
+
+def test_a_column_for_the_lag_if_the_settings_name_a_kafka_cluster() -> None:
+    lags = [LAG, replace(LAG, unread=2, since=None), replace(LAG, records=0, worst=None), None]
+    (one,) = statuses(situation_of({"desired": {"orders": {}}, "observed": {"orders": {}}}))
+    headers, rows = status_table([replace(one, lag=lag) for lag in lags], with_lag=True)
+    assert (headers[5:8], [row[6] for row in rows]) == (
+        ("TASKS", "LAG", "SINCE"),
+        ["1,480 (1 h 30 min)", "at least 1,480", "0", "-"],
+    )
+    assert status_table([one], with_lag=False) == (tuple(h for h in headers if h != "LAG"), [one.row()])

@@ -82,6 +82,13 @@ def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_afte
     assert "applied" in text
 
 
+def test_the_lag_is_shown_if_it_is_known(client: TestClient) -> None:
+    paths = [f"/clusters/local/connectors/{name}" for name in ("failed", "orders")]
+    assert ["148 (3 h 12 min)" in outline(client, path).text for path in paths] == [True, False]
+    known, unknown = (get(client, path)["lag"] for path in paths)
+    assert (known["records"], known["worst_partition"], known["seconds"], unknown) == (148, "orders/3", 11520, None)
+
+
 def test_active_topics_are_shown_if_the_daemon_has_read_them(client: TestClient) -> None:
     text = outline(client, "/clusters/local/connectors/failed").text
     assert [part in text for part in ("<orders>.000", "<orders>.099", "<orders>.100", "and 3 more")] == [

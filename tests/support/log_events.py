@@ -56,6 +56,7 @@ FIELDS = {
     "step_failed": STEP,
     "step_skipped": STEP,
     "offsets_sent": "cluster revision connector offset_change done entries rate? remaining?",
+    "lag_unknown": "cluster message",
     "drift_corrected": "cluster connector message",
     "drift_detected": "cluster connector message",
     "note": "cluster message connector? connectors?",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import FieldKind
@@ -33,7 +34,7 @@ _HEARTBEATS = "heartbeats"
 """`ReplicationPolicy.isHeartbeatsTopic`, with any prefix for the source of a source."""
 
 
-_NOT_COPIED = re.compile(r"mm2.*\.internal|.*\.replica|__.*|.*[-.]internal")
+_NOT_COPIED = r"mm2.*\.internal, .*\.replica, __.*, .*[\-\.]internal"
 """`DefaultTopicFilter.TOPICS_EXCLUDE_DEFAULT` of the known versions."""
 
 
@@ -55,11 +56,16 @@ def topics_read(config: Config) -> Ties:
 
 def topics_excluded(config: Config) -> re.Pattern[str] | None:
     """The topics that `DefaultTopicFilter` leaves out; None if that is not certain."""
-    listed = config.get("topics.exclude", config.get("topics.blacklist"))
-    if listed is None:
-        return _NOT_COPIED
-    patterns = "|".join(one.strip() for one in listed.split(",") if one.strip())
-    return None if is_reference(listed) else translate(patterns or "(?!)")
+    listed = config.get("topics.exclude", config.get("topics.blacklist", _NOT_COPIED))
+    return None if is_reference(listed) else _any_of(listed)
+
+
+@lru_cache(64)  # it is asked for each topic
+def _any_of(listed: str) -> re.Pattern[str] | None:
+    """Each pattern is translated by itself: the default has more repetitions than one pattern may have."""
+    found = [translate(one.strip()) for one in listed.split(",") if one.strip()]
+    known = [f"(?i:{one.pattern})" if one.flags & re.IGNORECASE else one.pattern for one in found if one is not None]
+    return re.compile("|".join(known), re.ASCII) if len(known) == len(found) else None
 
 
 def topics_written(config: Config) -> KafkaUse:

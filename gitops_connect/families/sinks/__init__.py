@@ -59,7 +59,13 @@ SINK = Shape(
     reads=topics_read,
     lenient=True,
     demand=Demand.TYPES,
-    log=LogFields("kafka_topic", "kafka_partition", "kafka_offset", servers=(CONSUMER_SERVERS,)),
+    log=LogFields(
+        "kafka_topic",
+        "kafka_partition",
+        "kafka_offset",
+        servers=(CONSUMER_SERVERS,),
+        isolation=("consumer.override.isolation.level",),
+    ),
 )
 """`SinkUtils.parseSinkConnectorOffsets`. It also accepts numbers in quotes, but returns them without quotes."""
 

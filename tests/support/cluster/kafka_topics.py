@@ -60,8 +60,3 @@ class Topics:
     def delete_before(self, name: str, offset: int) -> None:
         partition = kafka.TopicPartition(name, 0, offset)
         self.admin.delete_records([partition])[partition].result()
-
-    def commit(self, group: str, name: str, offset: int) -> None:
-        partition = kafka.TopicPartition(name, 0, offset)
-        request = kafka.ConsumerGroupTopicPartitions(group, [partition])
-        self.admin.alter_consumer_group_offsets([request])[group].result()

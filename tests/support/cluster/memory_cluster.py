@@ -101,6 +101,7 @@ class MemoryCluster:
     """
 
     cluster = ClusterName("local")
+    concealed = frozenset[str]()
 
     def __init__(self, clock: ManualClock, *present: ObservedConnector, delay: float = 0.5) -> None:
         self.clock = clock
@@ -280,7 +281,7 @@ class MemoryCluster:
                 raise faults.popleft().error
             return wire.parse_offsets(offsets.listed(self.rules, name))
 
-    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets:
+    def save_offsets(self, name: ConnectorName, file: Path, limit: int, **_: Any) -> Offsets:
         """Return the offsets: they always fit in memory."""
         return self.offsets(name)
 

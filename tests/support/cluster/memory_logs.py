@@ -9,17 +9,20 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord, LogRange
 
 
-@dataclass
+@dataclass(eq=False)
 class MemoryLogs:
     """`records` are the offset and the time of each record, `ends` the ends of partitions, also of empty ones.
 
-    With `error`, every request fails.
+    `stable` are the ends before transactions in progress. With `error`, every request fails. `asked` are the names of
+    the requests.
     """
 
     records: dict[KafkaPartition, list[LoggedRecord]] = field(default_factory=dict)
     ends: dict[KafkaPartition, int] = field(default_factory=dict)
     unread: dict[KafkaPartition, str] = field(default_factory=dict)
     error: GitopsConnectError | None = None
+    stable: dict[KafkaPartition, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
 
     def append(self, topic: str, partition: int, timestamp: int, count: int = 1) -> None:
         one = KafkaPartition(topic, partition)
@@ -29,7 +32,7 @@ class MemoryLogs:
             self.ends[one] = end + 1
 
     def partitions(self, topics: Collection[str] | None) -> Mapping[str, int]:
-        self._require()
+        self._require("partitions")
         counts: dict[str, int] = {}
         for one in self.ends:
             if topics is None or one.topic in topics:
@@ -37,16 +40,17 @@ class MemoryLogs:
         return counts
 
     def ranges(
-        self, partitions: Collection[KafkaPartition]
+        self, partitions: Collection[KafkaPartition], *, committed_only: bool = False
     ) -> tuple[Mapping[KafkaPartition, LogRange], Mapping[KafkaPartition, str]]:
-        self._require()
+        self._require("ranges")
+        ends = {**self.ends, **self.stable} if committed_only else self.ends
         unread = {one: self.unread.get(one, "unknown partition") for one in partitions if not self._is_read(one)}
-        return {one: LogRange(self._start(one), self.ends[one]) for one in partitions if self._is_read(one)}, unread
+        return {one: LogRange(self._start(one), ends[one]) for one in partitions if self._is_read(one)}, unread
 
     def at(
         self, times: Mapping[KafkaPartition, int]
     ) -> tuple[Mapping[KafkaPartition, LoggedRecord | None], Mapping[KafkaPartition, str]]:
-        self._require()
+        self._require("at")
         found = {
             one: next((record for record in self.records.get(one, ()) if record.timestamp >= time), None)
             for one, time in times.items()
@@ -54,7 +58,7 @@ class MemoryLogs:
         return found, {}
 
     def times(self, offsets: Mapping[KafkaPartition, int]) -> Mapping[KafkaPartition, int]:
-        self._require()
+        self._require("times")
         found = {}
         for one, offset in offsets.items():
             later = [record for record in self.records.get(one, ()) if record.offset >= offset]
@@ -69,6 +73,7 @@ class MemoryLogs:
         records = self.records.get(one, [])
         return records[0].offset if records else self.ends[one]
 
-    def _require(self) -> None:
+    def _require(self, what: str) -> None:
+        self.asked.append(what)
         if self.error is not None:
             raise self.error

@@ -15,6 +15,8 @@ from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.health import HealthReason
+from gitops_connect.model.kafka_logs import KafkaPartition
+from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision, TopicName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
@@ -189,6 +191,11 @@ ERROR = Diagnostic(Severity.ERROR, "schema/type", WHAT, PLACE, "write tasksMax: 
 WARNING = Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads batch.sise", Location("b.yaml", 3, 5))
 
 
+def made_up_lag(now: datetime) -> ConnectorLag:
+    since = now - timedelta(hours=3, minutes=12)
+    return ConnectorLag(148, KafkaPartition("orders", 3), 100, since, 0, now)
+
+
 def made_up_state(now: datetime, count: int = 60) -> DaemonState:
     """Two clusters with `count` connectors each, of which one has problems."""
     planned_ones = (
@@ -211,6 +218,7 @@ def made_up_state(now: datetime, count: int = 60) -> DaemonState:
             "",
             now + timedelta(seconds=40),
             {ConnectorName("failed"): frozenset(TopicName(f"<orders>.{number:03}") for number in range(103))},
+            dict.fromkeys((many[0].name, ConnectorName("failed")), made_up_lag(now)),
         ),
         PROD: ClusterView(
             PROD,
