@@ -114,8 +114,10 @@ OpenKafka = Callable[[KafkaSettings, str], KafkaLogReader]
 
 def open_kafka(settings: KafkaSettings, where: str) -> KafkaLogReader:
     """A reader for the brokers of these settings; `where` names the settings in errors. Raises UsageError."""
-    from gitops_connect.kafka_log_reader import KafkaLogs  # noqa: PLC0415 - it needs an extra
-
+    try:
+        from gitops_connect.kafka_log_reader import KafkaLogs  # noqa: PLC0415 - it needs an extra
+    except ImportError as error:
+        raise _lacks_extra(where, "kafka", error) from error
     return KafkaLogs(settings, where)
 
 
@@ -254,8 +256,11 @@ def require_extras(settings: Settings) -> None:
             try:
                 import_module(module)
             except ImportError as error:
-                install = f"pip install 'gitops-connect[{extra}]'"
-                raise UsageError(f"[clusters.NAME.{table}] needs another package: {error}; run {install}") from error
+                raise _lacks_extra(f"[clusters.NAME.{table}]", extra, error) from error
+
+
+def _lacks_extra(table: str, extra: str, error: ImportError) -> UsageError:
+    return UsageError(f"{table} needs another package: {error}; run pip install 'gitops-connect[{extra}]'")
 
 
 def live_acls(settings: Settings, name: ClusterName) -> list[LiveAcl]:

@@ -32,6 +32,7 @@ from gitops_connect.offset_changes.manifest_checks import difference_of, needed
 from gitops_connect.offset_changes.offset_files import temporary_directory
 from gitops_connect.offset_changes.subject import ManifestSubject
 from gitops_connect.offset_changes.undo import UndoTarget
+from gitops_connect.plan.offset_review import described
 from gitops_connect.plan.target_resolution import words
 from gitops_connect.report import change_document
 from gitops_connect.report.change_document import ChangeDocument
@@ -203,8 +204,9 @@ def _planned(settings: Settings, request: _Request, subject: ManifestSubject) ->
     for problem in resolution.problems[:1]:
         raise UsageError(f"{problem.summary}; {problem.hint}")
     offsets = log.offsets(resolution, current)
-    known = replace(subject, context=replace(subject.context, shape=log.shape_with(current, offsets)))
-    difference = difference_of(known, OffsetChangeKind.ALTER, offsets)
+    difference = difference_of(subject, OffsetChangeKind.ALTER, offsets)
+    known = replace(subject, context=replace(subject.context, shape=log.shape_for(difference.moves)))
+    difference = described(difference, known.context.shape)
     document = replace(document, needed=needed(known, OffsetChangeKind.ALTER, difference, settings, ()))
     lines = [Line(f"to: {one}") for one in words(targets, now, is_committed=False)]
     lines += [Line(f"note: {one}") for one in resolution.notes]

@@ -5,7 +5,7 @@ A document never decides which server is asked: it only selects one of those in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,10 +15,10 @@ from gitops_connect.errors import GitopsConnectError
 from gitops_connect.families.log_fields import LogFacts, LogFields
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import Expectation, TopicFilter
+from gitops_connect.model.differences import Move
 from gitops_connect.model.kafka_logs import KafkaPartition, LogRange
 from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import OffsetPatch, Offsets, PartitionText
-from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.target_resolution import Logs, Resolution, resolve, times_of
 from gitops_connect.runtime import KafkaLogReader, OpenKafka, open_kafka
 from gitops_connect.settings.kafka_clusters import kafka_of
@@ -130,17 +130,18 @@ class ConnectorLog:
         offsets = {self.texts[one]: self.fields.offset_at(position) for one, position in resolution.positions.items()}
         return {text: offset for text, offset in offsets.items() if offset is not None or text in current}
 
-    def shape_with(self, current: Offsets, offsets: OffsetPatch) -> Shape:
-        """The shape with what the brokers say, for the largest moves from `current` to `offsets`.
+    def shape_for(self, moves: Sequence[Move]) -> Shape:
+        """The shape with what the brokers say, for the first of these moves.
 
         If the times of records cannot be read, distances are shown without them.
         """
         shape = replace(self.shape, logs=self.facts)
-        moves = find_difference(current, offsets, shape).moves[:_MOST_TIMES]
         times = dict[tuple[PartitionText, int], int]()
         with suppress(GitopsConnectError):
             for side in ("current", "declared"):
-                found = ((self.fields.partition_of(move.partition), getattr(move, side)) for move in moves)
+                found = (
+                    (self.fields.partition_of(move.partition), getattr(move, side)) for move in moves[:_MOST_TIMES]
+                )
                 positions = ((one, self.fields.position(offset)) for one, offset in found)
                 wanted = {one: at for one, at in positions if one in self.ranges and one is not None and at is not None}
                 read = self.reader.times(wanted) if wanted else {}

@@ -9,7 +9,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +25,7 @@ from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, partition_text
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
+from gitops_connect.offset_changes.kafka_positions import KafkaReads, NoLog
 from gitops_connect.offset_changes.manifest_source import SparkChecks, workspace
 from gitops_connect.offset_changes.staged_files import offsets_file, stage
 from gitops_connect.offset_changes.subject import ManifestSubject
@@ -86,7 +87,7 @@ def check(
         diagnostics=verdict.diagnostics,
         counts=verdict.counts,
         errors=verdict.errors,
-        difference=None if verdict.difference is None else described(verdict.difference, subject.context.shape),
+        difference=None if verdict.difference is None else _with_log(verdict.difference, subject, settings),
         acknowledge=() if verdict.errors else needed(subject, options.kind, verdict.difference, settings, [verdict]),
         why_not=subject.unread,
         distribution=verdict.distribution,
@@ -94,6 +95,17 @@ def check(
         spark=master,
         seconds=time.monotonic() - began,
     )
+
+
+def _with_log(difference: Difference, subject: ManifestSubject, settings: Settings) -> Difference:
+    """The difference as a plan shows it, with the time between the records if the settings name the brokers."""
+    shape, config = subject.context.shape, subject.context.config
+    cluster = settings.clusters.get(subject.cluster) if subject.cluster is not None else None
+    if cluster is not None and config is not None and shape is not None and shape.log is not None:
+        with suppress(NoLog):  # a check does not need the brokers
+            log = KafkaReads(cluster).log(shape, config, subject.context.current or {})
+            shape = log.shape_for(difference.moves)
+    return described(difference, shape)
 
 
 def write_page(checked: CheckedManifest, directory: Path, program: str) -> None:

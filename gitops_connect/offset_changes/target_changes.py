@@ -20,6 +20,7 @@ from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_targets import OffsetTargets, PositionKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.offset_changes.kafka_positions import WAIT, ConnectorLog, KafkaReads, NoLog
+from gitops_connect.plan.offset_review import find_difference
 from gitops_connect.plan.situation import ResolvedTargets, Situation
 from gitops_connect.plan.target_resolution import Resolution, words
 from gitops_connect.source.checkout import Checkout
@@ -118,7 +119,8 @@ class TargetChanges:
         for one in offset_changes:
             log, patch = self.logs.get(one.connector), offsets.get(one.name)
             if patch is not None and isinstance(log, ConnectorLog):
-                shapes[one.connector] = log.shape_with(self._current(one.connector), patch)
+                difference = find_difference(self._current(one.connector), patch, log.shape)
+                shapes[one.connector] = log.shape_for(difference.moves)
         return replace(situation, offsets=replace(situation.offsets, shapes=shapes, resolved=self.resolved))
 
     def _current(self, name: ConnectorName) -> Offsets:
