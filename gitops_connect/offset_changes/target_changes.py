@@ -14,6 +14,7 @@ from gitops_connect.families.shapes import Shape
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
+from gitops_connect.model.differences import Move
 from gitops_connect.model.documents import Blob, Document, Pointer
 from gitops_connect.model.manifests import Manifest, ManifestEntry
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
@@ -50,7 +51,8 @@ class TargetChanges:
         shapes = dict(self.situation.offsets.shapes)
         of_connectors = defaultdict[ConnectorName, list[DesiredOffsetChange]](list)
         for one in offset_changes:
-            of_connectors[one.connector].append(one)
+            if one.manifest is not None:  # a reset needs no broker
+                of_connectors[one.connector].append(one)
         for name, some in of_connectors.items():
             has_targets = any(isinstance(one.manifest, OffsetTargets) for one in some)
             shape = shapes.get(name)
@@ -79,7 +81,7 @@ class TargetChanges:
         targets = offset_change.manifest
         place = targets.location if isinstance(targets, OffsetTargets) else offset_change.locate()
         try:
-            log = self.logs.get(offset_change.connector)
+            log = self.logs.get(offset_change.connector) if targets is not None else None
             if isinstance(log, NoLog) and (log.is_configured or isinstance(targets, OffsetTargets)):
                 raise log
             if not isinstance(targets, OffsetTargets):
@@ -97,6 +99,9 @@ class TargetChanges:
     def _resolved(
         self, offset_change: DesiredOffsetChange, targets: OffsetTargets, log: ConnectorLog
     ) -> DesiredOffsetChange | Diagnostic:
+        if offset_change.connector in self.situation.offsets.large_current:
+            why = "its connector has too many offsets for targets"
+            return _problem(offset_change, targets.location, "offsets/target", why, "write the offsets in a manifest")
         current = self._current(offset_change.connector)
         committed = commit_time(self.checkout, offset_change, targets, self.situation.now)
         if committed is None:
@@ -116,11 +121,14 @@ class TargetChanges:
     ) -> Situation:
         """The situation with the times of the records at the positions that these changes move most."""
         situation, shapes = self.situation, dict(self.situation.offsets.shapes)
+        moves = defaultdict[ConnectorName, list[Move]](list)
         for one in offset_changes:
-            log, patch = self.logs.get(one.connector), offsets.get(one.name)
-            if patch is not None and isinstance(log, ConnectorLog):
-                difference = find_difference(self._current(one.connector), patch, log.shape)
-                shapes[one.connector] = log.shape_for(difference.moves)
+            if (patch := offsets.get(one.name)) is not None:
+                difference = find_difference(self._current(one.connector), patch, shapes.get(one.connector))
+                moves[one.connector] += difference.moves
+        for name, log in self.logs.items():
+            if isinstance(log, ConnectorLog):
+                shapes[name] = log.shape_for(moves[name])
         return replace(situation, offsets=replace(situation.offsets, shapes=shapes, resolved=self.resolved))
 
     def _current(self, name: ConnectorName) -> Offsets:

@@ -184,6 +184,12 @@ class TestPlanned:
             assert [(one.rule, one.connector) for one in found.diagnostics.errors] == [("offsets/kafka", SINK)]
             assert "no answer" in found.diagnostics.errors[0].summary
             assert found.plan.steps == ()
+        (bench.directory / "a.yaml").write_text(
+            DOCUMENTS.replace("alter, {what}", "reset, acknowledge: [reset]").format()
+        )
+        declared = declare(WorkingTree(bench.directory), [LOCAL], Caches())
+        steps = propose(bench.runtime, declared, LOCAL).plan.steps
+        assert [one.action.value for one in steps] == ["stop", "reset", "resume"]
 
     def test_without_brokers_only_targets_are_blocked(self, bench: Workbench) -> None:
         cluster = replace(bench.runtime.settings.clusters[LOCAL], kafka=None)

@@ -209,7 +209,7 @@ class SimulatedClient:
         self._replica.touch(f"validate {name}")
         return ConfigVerdict({REJECTED: ("no such key",)} if REJECTED in config else {}, frozenset(), frozenset(config))
 
-    def save_offsets(self, name: ConnectorName, file: Path, limit: int) -> Offsets | SavedOffsets:
+    def save_offsets(self, name: ConnectorName, file: Path, limit: int, **_: object) -> Offsets | SavedOffsets:
         """They are too many for memory, although they are few."""
         found: Offsets = self._read("save_offsets", self._replica.world.cluster.offsets, name)
         if limit and len(found) <= HELD:
