@@ -111,7 +111,7 @@ class ConnectorLog:
             for one, text in committed.items()
             if known.get(one.topic) is not False and one.partition < counts.get(one.topic, 0)
         }
-        ranges, unread = reader.ranges(texts.keys())
+        ranges, unread = reader.ranges(texts.keys(), committed_only=fields.reads_committed(config))
         return ConnectorLog(reader, shape, fields, ranges, unread, texts)
 
     @property

@@ -231,6 +231,19 @@ class TestPlanned:
         assert propose(bench.runtime, declared, LOCAL).diagnostics.errors == ()
         assert asked == ["[clusters.local.kafka_clusters.eu]"]
 
+    def test_the_end_for_a_reader_of_committed_records_is_before_transactions_in_progress(
+        self, bench: Workbench
+    ) -> None:
+        bench.logs.stable[KafkaPartition("b", 0)] = 115
+        config = 'topics: "a,b,c", consumer.override.isolation.level: read_committed'
+        text = DOCUMENTS.replace('topics: "a,b,c"', config).format(what="to: latest, acknowledge: [skip]")
+        (bench.directory / "a.yaml").write_text(text)
+        declared = declare(WorkingTree(bench.directory), [LOCAL], Caches())
+        bench.cluster.by_hand("configure", SINK, dict(declared.states[LOCAL].connectors[0].config))
+        (shown,) = propose(bench.runtime, declared, LOCAL).plan.offset_changes
+        assert shown.difference is not None
+        assert next((one.partition, one.declared) for one in shown.difference.moves) == entry("b", 115)
+
     def test_a_new_sink_begins_at_its_target(self, bench: Workbench) -> None:
         document = DOCUMENTS.partition("---")[0].format().replace("orders-sink", "new")
         (bench.directory / "b.yaml").write_text(document + "  initialOffsets: {to: [{position: latest}]}\n")
