@@ -138,7 +138,10 @@ def get(
     ] = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """Show the current offsets of a connector, and its lag if the settings name its Kafka cluster."""
+    """Show the current offsets of a connector.
+
+    If the settings name its Kafka cluster, the table has its lag, too.
+    """
     settings, name = settings_of(context), ConnectorName(connector)
     if watches:
         if save is not None or output is TableOutput.YAML:

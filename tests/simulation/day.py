@@ -46,7 +46,7 @@ BROKEN = "java.lang.IllegalStateException: no database"
 SHOWN = 0.05
 """The fraction of days after which pages are rendered: that takes half as long as the day."""
 AFTER = 11.0
-_TARGETS = 0.4
+_TARGETS = 0.8
 """The share of the sink's offset changes that have targets."""
 """Seconds: a little more than `[repository] interval`."""
 QUIET = 20

@@ -174,7 +174,7 @@ def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str,
         "rollout_max_failures": 1 if seed % 3 == 1 else 0,
         "connect_validate": seed % 8 == 3,
         "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
-        "kafka": KafkaSettings(("kafka:9092",)) if seed % 4 else None,
+        "kafka": KafkaSettings(("kafka:9092",)) if seed % 4 == 1 else None,
     }
 
 

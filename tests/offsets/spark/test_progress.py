@@ -30,7 +30,7 @@ class Halfway:
     def __init__(self) -> None:
         self.told = Event()
 
-    def run(self, _function: object, *_arguments: object, task: str) -> Any:
+    def run(self, _function: object, *_arguments: object, task: str, **_: float) -> Any:
         if task == "progress":
             return [0.5, 0.5]
         assert self.told.wait(60)
