@@ -91,6 +91,18 @@ _MANIFEST = typer.Argument(
     help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
     " quoted glob.",
 )
+Save = Annotated[
+    Path | None,
+    typer.Option(
+        "--save", metavar="FILE", help="Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl."
+    ),
+]
+Watches = Annotated[
+    bool,
+    typer.Option(
+        "--watch", help="Then print each partition whose offset changes, until Ctrl-C; -o json prints JSON Lines."
+    ),
+]
 Manifest = Annotated[Path, _MANIFEST]
 Manifests = Annotated[list[Path], _MANIFEST]
 Replace = Annotated[
@@ -116,22 +128,9 @@ def get(
     context: typer.Context,
     connector: Connector,
     cluster: Cluster = None,
-    save: Annotated[
-        Path | None,
-        typer.Option(
-            "--save",
-            metavar="FILE",
-            help="Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl.",
-        ),
-    ] = None,
+    save: Save = None,
     force: Force = False,
-    watches: Annotated[
-        bool,
-        typer.Option(
-            "--watch",
-            help="Then print each partition whose offset changes, until Ctrl-C; -o json prints JSON Lines.",
-        ),
-    ] = False,
+    watches: Watches = False,
     interval: Annotated[
         str | None,
         typer.Option("--interval", metavar="DURATION", help="How often --watch reads the offsets. [default: 5s]"),
