@@ -133,6 +133,13 @@ def test_after_a_failure_it_is_half_as_large_and_grows_slowly() -> None:
     assert seen == [half, half, FIRST, FIRST, FIRST, 2 * FIRST, 2 * FIRST]
 
 
+def test_after_many_failures_a_chunk_still_has_64_kib() -> None:
+    size = ChunkSize()
+    for _ in range(20):
+        size = size.failed(size.size)
+    assert size.size == 64 * 1024
+
+
 @given(
     st.sampled_from([ChunkSize(), EXACTLY_ONCE]),
     st.lists(st.tuples(st.booleans(), st.floats(0, 100), st.floats(0.01, 1))),

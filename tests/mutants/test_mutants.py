@@ -88,6 +88,7 @@ class Copy:
         original, times = file.read_bytes(), file.stat()
         near, far = _tests(mutant, original.decode(), lines)
         slow = sorted(chain(*_tests(mutant, original.decode(), lines_of_daemon)))
+        slow = ["tests/daemon"] if mutant.room == "daemon" else slow  # some of them are about another process
         checks = {
             **({"tests of the room": ("-m", *PYTEST, *near)} if near else {}),
             **({"other tests": ("-m", *PYTEST, *far)} if far else {}),

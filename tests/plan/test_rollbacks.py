@@ -274,6 +274,16 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
     assert trial.revision == earlier
 
 
+def test_a_config_that_is_in_effect_waits_no_longer() -> None:
+    waited = ConfigHistory(
+        declared_config(orders(GOOD)), queued=QueuedConfig(declared_config(orders(GOOD)).digest, REVISION)
+    )
+    given = situation(
+        [orders(GOOD)], [seen("orders", config=GOOD)], owned=["orders"], config_histories={ORDERS: waited}
+    )
+    assert next_histories(given, plan(given))[ORDERS].queued is None
+
+
 @pytest.mark.parametrize(("declared", "waits"), [(BAD, True), (GOOD, False)])
 def test_a_config_keeps_its_commit_while_the_connector_cannot_be_read(declared: dict[str, str], *, waits: bool) -> None:
     """Found by seed 51361: after another commit, the connector got the config of a rollout that had stopped."""
@@ -517,6 +527,14 @@ def test_somebody_decides_how_a_rollout_goes_on(
     assert len(holds) == 2 - len(expected)
     assert all(why in hold.words for hold in holds)
     assert bool(stopped_rollouts(made)) == (why.startswith("a connector failed"))
+
+
+def test_a_stopped_rollout_names_the_first_three_connectors_that_failed() -> None:
+    policy = replace(TWO, rollout_max_failures=1, rollback=None)
+    for count, words in ((3, "3 connectors failed with commit 1a2b3c4: a, b, c"), (4, ": a, b, c, …")):
+        states = {**dict.fromkeys("abcd"[:count], "fails"), "x": "new"}
+        ((hold, _),) = stopped_rollouts(rollout(states, 4, policy)).items()
+        assert hold.message.endswith(words)
 
 
 def test_a_rollout_stops_again_after_a_failure_that_somebody_has_not_seen() -> None:
