@@ -274,6 +274,15 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
     assert trial.revision == earlier
 
 
+def test_a_record_has_the_commit_that_changed_it_last() -> None:
+    given = situation([orders(GOOD)], [seen("orders", config=GOOD)])
+    first = remember(given, orders(GOOD), Origin.CREATED, NOW)
+    later = replace(given, ownership={ORDERS: first}, revision=Revision("later"))
+    assert remember(later, orders(GOOD), Origin.ADOPTED, minutes(1)) is first
+    changed = remember(later, orders(BAD), Origin.ADOPTED, minutes(1))
+    assert (changed.revision, changed.origin, changed.since) == (Revision("later"), Origin.CREATED, NOW)
+
+
 def test_a_config_that_is_in_effect_waits_no_longer() -> None:
     waited = ConfigHistory(
         declared_config(orders(GOOD)), queued=QueuedConfig(declared_config(orders(GOOD)).digest, REVISION)
