@@ -380,3 +380,8 @@ def test_architecture_has_the_table_of_the_code() -> None:
         hold.value: words(passes) for hold, passes in PASSES.items()
     }
     assert [*PASSES] == [*HoldKind]
+
+
+def test_each_intent_has_words_of_its_own() -> None:
+    assert len({one.value for one in Intent}) == len(Intent)
+    assert all(re.fullmatch(r"[a-z][a-z ]+", one.value) for one in Intent)
