@@ -1,4 +1,4 @@
-"""Reads where the logs of a Kafka cluster begin and end, and where a time is in them.
+"""Reads the first and last offsets of Kafka partitions, and the offsets of times.
 
 No record is read. Like `kafka_client`, this module needs the extra `kafka`. The number of requests is bounded: one for
 the metadata, and for each 2,000 partitions one to each of their leaders, two for `ranges`, at most 37 for `times`.
@@ -275,7 +275,7 @@ class KafkaLogs:
 
 @dataclass(slots=True)
 class _Search:
-    """Where the log of a partition passes an offset: no record up to it has the timestamp of `high` or a later one.
+    """The search for the time of one offset: no record up to it has the timestamp of `high` or a later one.
 
     `low` is a record up to the offset, `high.offset` that of the first record from the time of `high` on.
     """

@@ -1,4 +1,4 @@
-"""Targets of an offset change: where a connector resumes in Kafka's partitions, said by what it means.
+"""Targets of an offset change: a time, a shift or an end of the partition, instead of a number.
 
 `kafka-consumer-groups --reset-offsets` has the same targets: `--to-datetime`, `--by-duration`, `--shift-by`,
 `--to-offset`, `--to-earliest` and `--to-latest`.

@@ -299,8 +299,8 @@ class SaslMechanism(Enum):
 @dataclass(frozen=True, slots=True)
 class KafkaSettings:
     """`[clusters.NAME.kafka]`: the Kafka cluster of the workers, for `acls --check`, to fence exactly-once sources, to
-    read where its logs begin and end, and to measure lag. `[clusters.NAME.kafka_clusters.ALIAS]` has the same settings
-    for another Kafka cluster. These tables need the extra `kafka`."""
+    read the first and last offsets of partitions, and to measure lag. `[clusters.NAME.kafka_clusters.ALIAS]` has the
+    same settings for another Kafka cluster. These tables need the extra `kafka`."""
 
     bootstrap_servers: tuple[str, ...]
     """The brokers to connect to first, each as `host:port`."""
@@ -313,7 +313,7 @@ class KafkaSettings:
     password: Credential | None = None
     """Password for SASL. With `OAUTHBEARER`, the client secret."""
     token_url: str | None = None
-    """For `OAUTHBEARER`: the URL where the client gets its tokens (OIDC, client credentials). It must begin with
+    """For `OAUTHBEARER`: the URL from which the client gets its tokens (OIDC, client credentials). It must begin with
     `https://`, except for `localhost`, `127.0.0.1` and `[::1]`. The CA certificates of the system verify it."""
     scope: str | None = None
     """For `OAUTHBEARER`: the scope of the tokens, if the server of `token_url` needs one."""
@@ -381,7 +381,7 @@ class ClusterSettings:
     """The Kafka cluster of the workers: the table `[clusters.NAME.kafka]`. By default, gitops-connect never connects to
     Kafka."""
     kafka_clusters: Mapping[str, KafkaSettings] = field(default_factory=dict)
-    """Other Kafka clusters that connectors read: tables `[clusters.NAME.kafka_clusters.ALIAS]`, where `ALIAS` is any
+    """Other Kafka clusters that connectors read: tables `[clusters.NAME.kafka_clusters.ALIAS]`; `ALIAS` is any
     name. A connector reads one of them if they share an address in `bootstrap.servers`. No other address is
     contacted."""
     task_shutdown_timeout: Duration = Duration(5)
