@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from gitops_connect.errors import GitopsConnectError
+from gitops_connect.errors import GitopsConnectError, KafkaUnavailable
 from gitops_connect.families.log_fields import LogFacts, LogFields
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import Expectation, TopicFilter
@@ -44,16 +44,24 @@ class KafkaReads:
     def __init__(self, cluster: ClusterSettings, open_reader: OpenKafka = open_kafka) -> None:
         self._cluster, self._open = cluster, open_reader
         self._readers = dict[str, KafkaLogReader]()
+        self._unavailable = dict[str, KafkaUnavailable]()
 
     def log(self, shape: Shape | None, config: Mapping[str, str], current: Offsets) -> ConnectorLog:
-        """The partitions of a connector of this config: those of the topics that it reads. Raises NoLog."""
+        """The partitions of a connector of this config: those of the topics that it reads. Raises NoLog.
+
+        Brokers that did not answer for one connector are not asked for the next: each would wait for their timeout.
+        """
         if shape is None or shape.log is None:
             why = "targets need offsets in Kafka topics, and the offsets of its class are not known to be some"
             raise NoLog(why, "write the offsets instead", is_configured=False)
+        servers = shape.log.bootstrap_servers(config)
+        if servers in self._unavailable:
+            raise NoLog(str(self._unavailable[servers]))
         try:
-            reader = self.reader(shape.log.bootstrap_servers(config))
-            return ConnectorLog.read(reader, shape, shape.log, config, current)
+            return ConnectorLog.read(self.reader(servers), shape, shape.log, config, current)
         except GitopsConnectError as error:
+            if isinstance(error, KafkaUnavailable):
+                self._unavailable[servers] = error
             raise NoLog(str(error)) from error
 
     def reader(self, servers: str) -> KafkaLogReader:

@@ -200,6 +200,17 @@ class TestPlanned:
         what = "offsets: [{partition: {kafka_topic: b, kafka_partition: 0}, offset: {kafka_offset: 999}}]"
         assert [one.action.value for one in bench.propose(what).plan.steps] == ["stop", "alter", "resume"]
 
+    def test_brokers_that_do_not_answer_are_asked_once_for_all_connectors_of_a_plan(self, bench: Workbench) -> None:
+        text = DOCUMENTS.format(what="to: latest")
+        other = text.replace("orders-sink", "other-sink").replace("name: back", "name: again")
+        (bench.directory / "b.yaml").write_text(other)
+        bench.cluster.by_hand("configure", ConnectorName("other-sink"), CONFIG)
+        bench.logs.error = KafkaUnavailable("no answer")
+        assert len(bench.errors("to: latest")) == 2
+        assert len(bench.logs.asked) == 1
+        assert len(bench.errors("to: latest")) == 2
+        assert len(bench.logs.asked) == 2, "the next plan asks again"
+
     def test_the_brokers_in_a_document_are_not_asked(self, bench: Workbench) -> None:
         override = "topics: x, consumer.override.bootstrap.servers: 'evil:9092'"
         text = DOCUMENTS.replace('topics: "a,b,c"', override).format(what="to: latest")
