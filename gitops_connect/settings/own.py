@@ -32,9 +32,8 @@ def own_variables(settings: Settings) -> frozenset[str]:
 
 def own_files(settings: Settings) -> frozenset[Path]:
     """The files of credentials and private keys, the ledger with its key, and the settings file."""
-    named = {one for one in _values(settings) if isinstance(one, Path)}
-    named |= {one.file for one in _values(settings) if isinstance(one, Credential) and one.file is not None}
-    return frozenset(named | {*_ledger(settings)} | ({settings.file} if settings.file else set()))
+    named = (one.file if isinstance(one, Credential) else one for one in _values(settings))
+    return frozenset(one for one in (*named, *_ledger(settings), settings.file) if one is not None)
 
 
 def is_protected(real: Path, own: Iterable[Path]) -> bool:
