@@ -224,6 +224,18 @@ class Reading:
     refusals: list[Refused] = field(default_factory=list)
 
 
+_SHARED: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+_MOST_SHARED, _LONGEST_SHARED = 4096, 200
+
+
+def _shared(one: tuple[Any, ...]) -> tuple[Any, ...]:
+    """An equal tuple: most documents have the same fields in the same lines, and each would need 2 KB for them."""
+    found = _SHARED.get(one)
+    if found is None and len(_SHARED) < _MOST_SHARED and len(repr(one)) < _LONGEST_SHARED:
+        _SHARED[one] = one
+    return found or one
+
+
 def read(root: Node, rules: ScalarRules = CORE_SCHEMA, max_nodes: int = MAX_NODES) -> Reading:
     """Read a whole document. Raises Refused if it is too deep or has more than `max_nodes` keys and values."""
     reader = _Reader(rules, max_nodes)
@@ -277,7 +289,7 @@ class _Reader:
         values = []
         for index, item in enumerate(node.items):
             at = (*pointer, index)
-            self.positions[at] = item.place
+            self.positions[_shared(at)] = _shared(item.place)
             values.append(self.value(item, at))
         return values
 
@@ -285,7 +297,7 @@ class _Reader:
         values = {}
         for key, (place, value) in self._fields(node, len(pointer)).items():
             at = (*pointer, key)
-            self.positions[at] = place
+            self.positions[_shared(at)] = _shared(place)
             values[key] = self.value(value, at)
         return values
 
