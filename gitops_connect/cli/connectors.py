@@ -200,7 +200,7 @@ def _described(
         return None
     situation = _situation(runtime, state, observed, repository)
     declared = next((one for one in situation.desired.connectors if one.name == name), None)
-    secret = sensitive_keys(situation, name, declared, frozenset(observed.config))
+    secret = sensitive_keys(situation, name, declared)
     safe = known_secrets(situation).mask_traces(observed)
     installed = installed_versions(client.plugins(), observed.config.get("connector.class", ""))
     problem, owned = find_unhealthy(situation).get(name), situation.ownership.get(name)

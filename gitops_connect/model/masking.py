@@ -67,7 +67,7 @@ def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -
     """The secrets of a config: values of sensitive keys, and credentials in others, but no masks and references."""
     keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
     whole = {config[key] for key in keys if not is_mask(config[key]) and not is_only_reference(config[key])}
-    return frozenset(whole.union(*(_parts(value) for value in config.values())))
+    return frozenset(whole.union(*(_parts(value) for value in config.values() if credentials(value))))
 
 
 def mask_traces(connector: ObservedConnector, secrets: Iterable[str]) -> ObservedConnector:

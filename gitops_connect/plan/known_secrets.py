@@ -44,7 +44,7 @@ def known_secrets(situation: Situation) -> KnownSecrets:
         configs = [one.config for one in (observed, document) if one is not None]
         if len(configs) > 1 and configs[0] == configs[1]:
             del configs[1]
-        keys = sensitive_keys(situation, name, document, frozenset(chain.from_iterable(configs)))
+        keys = sensitive_keys(situation, name, document)
         mine = frozenset(chain.from_iterable(sensitive_values(config, keys) for config in configs))
         sure |= mine
         if observed is not None and name in situation.undescribed:
@@ -53,22 +53,21 @@ def known_secrets(situation: Situation) -> KnownSecrets:
     return KnownSecrets(own, distinctive(sure))
 
 
-def sensitive_keys(
-    situation: Situation, name: ConnectorName, document: DesiredConnector | None, keys: frozenset[str]
-) -> frozenset[str]:
-    """The keys of a connector's config whose values are known to be secrets.
+def sensitive_keys(situation: Situation, name: ConnectorName, document: DesiredConnector | None) -> frozenset[str]:
+    """The keys of a connector's config whose values are known to be secrets, whatever the names of the keys are.
 
-    The document, the plugin, the ledger or the name of the key says so. A document with errors counts too.
+    The document, the plugin, the ledger or a mask of the server says so. A document with errors counts too.
     """
-    owned = situation.ownership.get(name)
+    owned, observed = situation.ownership.get(name), situation.observed.connectors.get(name)
     known = {
         *situation.quoted.get(name, ()),
         *situation.passwords.get(name, ()),
         *(key for key, _ in situation.desired.held_secrets.get(name, ())),
         *(owned.applied if owned is not None else ()),
+        *(document.secrets if document is not None else ()),
     }
-    if document is not None:
-        known |= {key for key in keys if situation.is_sensitive(document, key)}
+    if observed is not None:
+        known.update(key for key, value in observed.config.items() if is_mask(value))
     return frozenset(known)
 
 

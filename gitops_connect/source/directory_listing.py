@@ -134,7 +134,8 @@ def printable(path: bytes) -> str:
 def _readable_name(path: bytes) -> str:
     try:
         name = path.decode()
-        why = "contains a line break or another character that is not printable" if any(map(_is_odd, name)) else ""
+        is_odd = not name.isprintable() and any(map(_is_odd, name))  # the first alone rejects more, and is quick
+        why = "contains a line break or another character that is not printable" if is_odd else ""
     except UnicodeDecodeError:
         name, why = "", "is not UTF-8"
     if why:
