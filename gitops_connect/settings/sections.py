@@ -504,8 +504,8 @@ class StrimziSettings:
     """`[strimzi]`: how `KafkaConnector` and `KafkaMirrorMaker2` resources of Strimzi are read."""
 
     version: StrimziVersion = NEWEST
-    """The version of Strimzi's operator whose rules apply, such as `0.45`. The rules for the config of a
-    `KafkaMirrorMaker2` differ between versions."""
+    """The version of Strimzi's operator whose rules apply, such as `0.45`: the one that has deployed your workers. The
+    rules for the config of a `KafkaMirrorMaker2` differ between versions, and so do the placeholders of its secrets."""
     workers: bool = False
     """Whether Strimzi deploys the workers. They have Strimzi's config providers, so that all placeholders are left
     unchanged, and the converters of MirrorMaker, which are added to its connectors otherwise."""
