@@ -76,7 +76,7 @@ def is_only_reference(value: str) -> bool:
 
 
 def masked_beside_references(value: str, mask: str) -> str:
-    """The references in a secret value, with a mask for each text beside them; the mask if there are none."""
+    """The references in a secret value, with a mask for each text around them; the mask if there are none."""
     shown, end = [], 0
     for found in _REFERENCE.finditer(value):
         shown += [*([mask] if end < found.start() else []), found[0]]
