@@ -198,7 +198,8 @@ class StateSettings:
     """`[state]`: the ledger, a database of managed connectors and applied offset changes."""
 
     url: str = "sqlite:///state.db"
-    """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file."""
+    """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file. If the
+    URL is not set and that directory is in a Git work tree, a new ledger is in the user's state directory instead."""
     key: Credential | None = None
     """The key for digests of secrets. Default: a generated key, stored in a file next to the SQLite database."""
     keep_offsets: Duration = Duration(90 * 24 * 3600)
@@ -525,10 +526,14 @@ class StrimziSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
+    """All of them, the directory that relative paths start from, and the file that they were read from, if any.
+
+    `chooses_ledger`: `[state] url` is not set, and is the URL of the file that `ledger_place` has chosen.
+    """
 
     directory: Path
     file: Path | None = None
+    chooses_ledger: bool = False
     repository: RepositorySettings = field(default_factory=RepositorySettings)
     state: StateSettings = field(default_factory=StateSettings)
     clusters: Mapping[ClusterName, ClusterSettings] = field(default_factory=dict)
