@@ -55,18 +55,26 @@ def built_files(
             own.setdefault(dirname(kustomization) or ".", kustomization)
             elsewhere |= dict.fromkeys(found & declared, kustomization)
     built_by = elsewhere | own
-    above = {path: [one for one in (*_directories(path), path) if one in built_by] for path in declaring}
-    return {path: built_by[found[0]] for path, found in above.items() if found}
+    above = {path: [one for one in _above(path) if one in built_by] for path in declaring} if built_by else {}
+    return {path: built_by[found[-1]] for path, found in above.items() if found}
 
 
-def _directories(path: str) -> Iterator[str]:
-    """The directories above a file, the root first, which is a dot."""
+def _above(path: str) -> Iterator[str]:
+    """The path, and the directories above it. The last one is the root, which is a dot."""
+    while path:
+        yield path
+        path = path.rpartition("/")[0]
     yield "."
-    yield from (path[:index] for index, character in enumerate(path) if character == "/")
 
 
 def _with_directories(paths: Iterable[str]) -> set[str]:
-    return {one for path in paths for one in (*_directories(path), path)}
+    found = {"."}
+    for one in paths:
+        path = one
+        while path and path not in found:
+            found.add(path)
+            path = path.rpartition("/")[0]
+    return found
 
 
 def built_words(count: int) -> str:

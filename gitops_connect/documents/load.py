@@ -156,8 +156,8 @@ def load(files: Files, cache: ParseCache) -> Documents:
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.files[_key(entry)] for entry in visible if _key(entry) in cache.files}
     parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
-    built = _built_files(files, cache, [entry.path for entry in visible if _declares(parsed[_key(entry)])])
-    visible = [entry for entry in visible if entry.path not in built]
+    built = _built_files(files, cache, visible, parsed)
+    visible = [entry for entry in visible if entry.path not in built] if built else visible
     read = (file for entry in visible if (file := parsed[_key(entry)]) is not None)
     if any(names_config_maps(resource) for file in read for resource in file.strimzi):
         deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
@@ -176,15 +176,18 @@ def _declares(file: Documents | None) -> bool:
     return bool(file.documents or file.broken or file.broken_strimzi or not file.complete or any(resources))
 
 
-def _built_files(files: Files, cache: ParseCache, declaring: Collection[str]) -> Mapping[str, str]:
+def _built_files(
+    files: Files, cache: ParseCache, visible: Iterable[Entry], parsed: Mapping[Key, Documents | None]
+) -> Mapping[str, str]:
     """The files that Kustomize builds, each with its kustomization."""
     entries = [entry for entry in files.entries if is_kustomization(entry.path) and not is_hidden(entry.path)]
-    if not entries or not declaring:
+    if not entries:
         return {}
     named = {key: one for entry in entries if (one := cache.kustomizations.get(key := _key(entry))) is not None}
     for blob in files.blobs([entry for entry in entries if _key(entry) not in named], MAX_SIZE):
         named[_key(blob)] = contained_or(_names_nothing, partial(named_paths, blob), Location(blob.path))
     cache.kustomizations = named
+    declaring = [entry.path for entry in visible if _declares(parsed[_key(entry)])]
     return built_files({path: one for (path, _), one in named.items()}, declaring, (one.path for one in files.entries))
 
 
