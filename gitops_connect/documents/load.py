@@ -158,8 +158,8 @@ def load(files: Files, cache: ParseCache) -> Documents:
     parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
     built = _built_files(files, cache, visible, parsed)
     visible = [entry for entry in visible if entry.path not in built] if built else visible
-    read = (file for entry in visible if (file := parsed[_key(entry)]) is not None)
-    if any(names_config_maps(resource) for file in read for resource in file.strimzi):
+    kept = (file for entry in visible if (file := parsed[_key(entry)]) is not None)
+    if any(names_config_maps(resource) for file in kept for resource in file.strimzi):
         deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
         parsed |= _parsed(files, deferred, read_config_maps)
     cache.files = parsed
