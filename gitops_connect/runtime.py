@@ -30,7 +30,8 @@ from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspension
 from gitops_connect.observe import TopicReads
 from gitops_connect.offsets.spark.verdict_cache import VerdictCache
 from gitops_connect.plan.situation import Policy
-from gitops_connect.settings.own import cache_directory
+from gitops_connect.settings.ledger_place import place_outside, prepare_place, work_tree
+from gitops_connect.settings.own import cache_directory, ledger_file
 from gitops_connect.settings.sections import (
     ClusterMode,
     ClusterSettings,
@@ -43,6 +44,7 @@ from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.source.commit_history import CommitHistory
 from gitops_connect.source.git_url import absolute_url
+from gitops_connect.source.ignored_files import are_exposed, ignore
 from gitops_connect.source.merge_result import MergeResult
 from gitops_connect.source.output_branch import OutputBranch
 from gitops_connect.source.repository import Repository
@@ -296,8 +298,39 @@ def open_spark(settings: Settings) -> SharedSession:
 
 def open_ledger(settings: Settings) -> Ledger:
     """The ledger that `[state]` names. Raises LedgerUnusable, LedgerBusy or UsageError."""
+    if settings.chooses_ledger:
+        prepare_place(settings.directory)
     key = settings.state.key.read().encode() if settings.state.key else None
     return Ledger.open(settings.state.url, settings.directory, key)
+
+
+def ledger_note(settings: Settings) -> str:
+    """What the user should know about the place of the ledger before it is opened; nothing if the place is good."""
+    if (file := ledger_file(settings)) is None:
+        return ""
+    outside = place_outside(settings.directory) if settings.chooses_ledger else None
+    if file == outside and not file.exists():
+        return f"note: a new ledger is created: {file}"
+    if (tree := work_tree(file.parent)) is None:
+        return ""
+    danger = f"warning: the ledger {file} is in the Git work tree {tree}"
+    if outside is not None and outside != file:
+        return f"{danger}: stop gitops-connect, and move {file.name} and {file.name}.key to {outside.parent}"
+    if are_exposed(_with_key(file), tree):
+        return f"{danger}, and Git does not ignore it: add /{file.name}* to {file.parent / '.gitignore'}"
+    return ""
+
+
+def ignore_ledger(settings: Settings) -> Path | None:
+    """Let Git ignore the ledger if it is in a work tree. The `.gitignore` that was changed. Raises OSError."""
+    file = ledger_file(settings)
+    tree = work_tree(file.parent) if file is not None else None
+    return ignore(file) if file is not None and tree is not None and are_exposed(_with_key(file), tree) else None
+
+
+def _with_key(file: Path) -> Sequence[Path]:
+    real = file.parent.resolve() / file.name
+    return real, real.with_name(f"{real.name}.key")
 
 
 def open_source(settings: Settings, path: Path | None) -> Source:

@@ -5,7 +5,7 @@ The planner is imported when it is used: not every command that opens a runtime 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.plans import Plan
-from gitops_connect.runtime import NO_REPOSITORY, Runtime, open_runtime, open_source
+from gitops_connect.runtime import NO_REPOSITORY, Runtime, ledger_note, open_runtime, open_source
 from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_some
 
@@ -30,9 +30,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def opened(context: typer.Context) -> Iterator[Runtime]:
-    """A runtime, closed at the end of the block."""
-    with closing(open_runtime(settings_of(context))) as runtime:
+def opened(context: typer.Context, say: Callable[[str], None] = echo) -> Iterator[Runtime]:
+    """A runtime, closed at the end of the block. `say` gets what the user should know about the ledger."""
+    settings = settings_of(context)
+    if note := ledger_note(settings):
+        say(note)
+    with closing(open_runtime(settings)) as runtime:
         yield runtime
 
 

@@ -30,7 +30,7 @@ from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSuppor
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.observe import observe_exactly_once
-from gitops_connect.runtime import SystemClock, open_ledger, open_source
+from gitops_connect.runtime import SystemClock, ledger_note, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.settings.sections import ClusterSettings, Settings
 from gitops_connect.source.git_program import git_version
@@ -89,6 +89,8 @@ def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
     else:
         advice = "set `url` in [repository], or give each command a directory"
         yield CheckResult("note", "repository", f"not configured: {advice}")
+    if note := ledger_note(settings):
+        yield CheckResult("note", "ledger", note.partition(": ")[2])
     yield _examine("ledger", lambda: _ledger(settings))
     forge = _examine("forge", lambda: _forge(settings))
     if forge.found:  # nothing without [forge]

@@ -25,7 +25,7 @@ from gitops_connect.exchange.written_files import OutputFiles, lossy
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
-from gitops_connect.runtime import SystemClock
+from gitops_connect.runtime import SystemClock, ignore_ledger, ledger_note
 from gitops_connect.settings.sections import Settings
 
 
@@ -76,7 +76,17 @@ def import_connectors(
         files = dict(zip(paths, written, strict=True)) if with_offsets else {}
         unread = save_offsets(clients[name], output, files, say) if with_offsets else {}
     _report(written, output, name)
+    _ignore_ledger(settings)
     return _ended({**failed, **unread})
+
+
+def _ignore_ledger(settings: Settings) -> None:
+    """The documents are committed next: the ledger must not be."""
+    try:
+        if changed := ignore_ledger(settings):
+            echo(f"note: {changed} lets Git ignore the ledger now, which is in the same work tree")
+    except OSError as error:
+        echo(f"{ledger_note(settings)}; .gitignore cannot be written: {error.strerror}")
 
 
 def _chosen(settings: Settings, cluster: str | None) -> ClusterName:

@@ -37,7 +37,11 @@ def run(
     once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
-    with cluster_commands.opened(context) as runtime, closing(open_source(runtime.settings, path=None)) as source:
+    notes: list[str] = []
+    with (
+        cluster_commands.opened(context, notes.append) as runtime,
+        closing(open_source(runtime.settings, path=None)) as source,
+    ):
         daemon = Daemon(runtime, source, once=once, load=lambda: settings_of(context))
         log_format = runtime.settings.daemon.log_format
         writer = formatter(log_format)
@@ -48,6 +52,8 @@ def run(
 
         with ExitStack() as stack:
             stack.enter_context(logging_to_stderr(log_format))
+            for note in notes:
+                events.say(logging.WARNING, "note", message=note.partition(": ")[2])
             stack.enter_context(interruptible(daemon.stop, end_at_once))
             stack.enter_context(on_hangup(daemon.reload))
             if not once:

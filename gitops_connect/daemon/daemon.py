@@ -416,8 +416,8 @@ class StepsInProgress:
 
 # Settings that were read again while the daemon runs: which take effect at once, and which need a restart.
 
-_PLACE = ("directory", "file")
-"""The fields with the path of the settings file. They are not settings themselves."""
+_PLACE = ("directory", "file", "chooses_ledger")
+"""The fields with the place of the settings file and of the ledger. They are not settings themselves."""
 
 
 def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime | None:

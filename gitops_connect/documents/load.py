@@ -6,6 +6,7 @@ Of each file, gitops-connect documents and resources of Strimzi are kept. Everyt
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,8 @@ from typing import Protocol
 
 from gitops_connect.documents import recognition
 from gitops_connect.documents.fields import INSIDE_DOCUMENTS
-from gitops_connect.documents.recognition import Membership, is_visible, names_config_maps
+from gitops_connect.documents.kustomize import built_files, built_words, is_kustomization, named_paths
+from gitops_connect.documents.recognition import Membership, is_hidden, is_visible, names_config_maps
 from gitops_connect.documents.yaml import parse
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
 from gitops_connect.model.documents import Blob, Document, Documents, Entry
@@ -140,12 +142,13 @@ class Files(Protocol):
 class ParseCache:
     """The parsed files of the last revision, by path and blob id; deleted files are removed.
 
-    A file that contains no document that declares something is None. The same file gives the same `Document` objects,
-    so that results about them can be cached by object.
+    A file that contains no document that declares something is None. A kustomization has the paths that it names. The
+    same file gives the same `Document` objects, so that results about them can be cached by object.
     """
 
     def __init__(self) -> None:
         self.files: Mapping[Key, Documents | None] = {}
+        self.kustomizations: Mapping[Key, frozenset[str]] = {}
 
 
 def load(files: Files, cache: ParseCache) -> Documents:
@@ -153,13 +156,55 @@ def load(files: Files, cache: ParseCache) -> Documents:
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.files[_key(entry)] for entry in visible if _key(entry) in cache.files}
     parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
-    if any(names_config_maps(resource) for file in parsed.values() if file is not None for resource in file.strimzi):
+    built = _built_files(files, cache, visible, parsed)
+    visible = [entry for entry in visible if entry.path not in built] if built else visible
+    kept = (file for entry in visible if (file := parsed[_key(entry)]) is not None)
+    if any(names_config_maps(resource) for file in kept for resource in file.strimzi):
         deferred = [entry for entry in visible if parsed[_key(entry)] is CONFIG_MAPS]
         parsed |= _parsed(files, deferred, read_config_maps)
     cache.files = parsed
     found = [file for entry in visible if (file := parsed[_key(entry)]) is not None and file is not CONFIG_MAPS]
-    documents = Documents.merged([Documents(diagnostics=files.diagnostics, complete=files.complete), *found])
-    return replace(documents, ignored=len(visible) - len(found))
+    left_out = [Documents(diagnostics=files.diagnostics, complete=files.complete), _not_built(built)]
+    return replace(Documents.merged([*left_out, *found]), ignored=len(visible) - len(found))
+
+
+def _declares(file: Documents | None) -> bool:
+    """Whether a file declares something, or may do so."""
+    if file is None:
+        return False
+    resources = (one for one in file.strimzi if one.value.get("kind") != recognition.CONFIG_MAP)
+    return bool(file.documents or file.broken or file.broken_strimzi or not file.complete or any(resources))
+
+
+def _built_files(
+    files: Files, cache: ParseCache, visible: Iterable[Entry], parsed: Mapping[Key, Documents | None]
+) -> Mapping[str, str]:
+    """The files that Kustomize builds, each with its kustomization."""
+    entries = [entry for entry in files.entries if is_kustomization(entry.path) and not is_hidden(entry.path)]
+    if not entries:
+        return {}
+    named = {key: one for entry in entries if (one := cache.kustomizations.get(key := _key(entry))) is not None}
+    for blob in files.blobs([entry for entry in entries if _key(entry) not in named], MAX_SIZE):
+        named[_key(blob)] = contained_or(_names_nothing, partial(named_paths, blob), Location(blob.path))
+    cache.kustomizations = named
+    declaring = [entry.path for entry in visible if _declares(parsed[_key(entry)])]
+    return built_files({path: one for (path, _), one in named.items()}, declaring, (one.path for one in files.entries))
+
+
+def _names_nothing(_bug: Diagnostic) -> frozenset[str]:
+    """Without the paths that it names, a kustomization builds its directory."""
+    return frozenset()
+
+
+def _not_built(built: Mapping[str, str]) -> Documents:
+    """A warning for each kustomization whose output is missing: what it declares is unknown."""
+    hint = "commit the output of `kustomize build`, or move the directory out of [repository] path"
+    unknown = "no connector is pruned while its connectors are unknown"
+    warnings = [
+        Diagnostic(Severity.WARNING, "document/kustomize", f"{built_words(count)}; {unknown}", Location(path), hint)
+        for path, count in Counter(built.values()).items()
+    ]
+    return Documents(diagnostics=Diagnostics.of(warnings), complete=not warnings)
 
 
 def _key(entry: Entry | Blob) -> Key:

@@ -54,8 +54,13 @@ class Membership(Enum):
 
 
 def is_visible(path: str) -> bool:
-    """True for YAML and JSON files, unless they or a directory above them are hidden (begin with a dot)."""
-    return path.endswith(SUFFIXES) and not any(part.startswith(".") for part in path.split("/"))
+    """True for YAML and JSON files, unless they are hidden."""
+    return path.endswith(SUFFIXES) and not is_hidden(path)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether the name of the file, or of a directory above it, begins with a dot."""
+    return any(part.startswith(".") for part in path.split("/"))
 
 
 def says_ours(content: bytes) -> bool:

@@ -14,6 +14,7 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
+from gitops_connect.exchange.kustomized_files import without_built
 from gitops_connect.exchange.readers import own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -54,7 +55,9 @@ def read_all(
     problems: list[Diagnostic] = []
     files = keys = 0
     for path in paths:
-        for file in _files(path, out):
+        to_read, not_built = without_built(path, [*_files(path, out)])
+        problems += not_built
+        for file in to_read:
             reading = _with_documents(reader.read(_blob(file), forced), cluster, strimzi)
             files += 1
             found += (one for one in reading.declarations if _size(one) <= _MAX_CONFIG)

@@ -17,7 +17,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from gitops_connect.model.sensitivity import PLACEHOLDER
+from gitops_connect.model.sensitivity import PLACEHOLDER, masked_beside_references
 
 MASK = "***"
 Span = tuple[int, int]
@@ -32,7 +32,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _NO_SECRET = re.compile(
-    rf"(?:(?:(?!\$\{{[^}}:$\n]*:-){_REFERENCE})+|{PLACEHOLDER}|[*\u2022]{{3,}}|\[hidden\]|true|false|null|[01])?",
+    rf"(?:(?:(?!\$\{{[^}}$\n]*:-){_REFERENCE})+|{PLACEHOLDER}|[*\u2022]{{3,}}|\[hidden\]|true|false|null|[01])?",
     re.IGNORECASE,
 )
 _MASKED = re.compile(r"""\*{3}(?=["'&;,)}\]\s]|$)""")
@@ -86,7 +86,7 @@ def credentials(text: str) -> tuple[FoundCredential, ...]:
 def concealed(text: str) -> str:
     parts, end = [], 0
     for one in credentials(text):
-        parts += [text[end : one.start], MASK]
+        parts += [text[end : one.start], masked_beside_references(text[one.start : one.end], MASK)]
         end = one.end
     return "".join([*parts, text[end:]]) if parts else text
 

@@ -17,7 +17,13 @@ from urllib.parse import quote, quote_plus, unquote
 
 from gitops_connect.model.credentials import MASK, concealed, credentials
 from gitops_connect.model.observed_state import ObservedConnector
-from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
+from gitops_connect.model.sensitivity import (
+    is_mask,
+    is_only_reference,
+    is_placeholder,
+    is_sensitive_key,
+    masked_beside_references,
+)
 
 BY_KEY = "a secret"
 """The kind of a value that only its key shows to be a secret."""
@@ -50,7 +56,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
     """The value as it may be shown. `sensitive`: the key has a secret. References of config providers are shown."""
     if (sensitive or is_sensitive_key(key)) and not is_only_reference(value):
-        return MASK
+        return masked_beside_references(value, MASK)
     return mask(value)
 
 

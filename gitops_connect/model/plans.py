@@ -16,7 +16,7 @@ from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.exactly_once import DeliveryChange, ExactlyOnceSupport
 from gitops_connect.model.health import OffsetProgress, UnhealthyConnector
 from gitops_connect.model.hold import Hold
-from gitops_connect.model.masking import mask
+from gitops_connect.model.masking import mask, masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -82,9 +82,9 @@ class Change:
     """One config key, before and after; None if the config does not have the key.
 
     `before` and `after` are the real values, for comparisons only. Outputs show `shown_before` and `shown_after`, in
-    which secrets are masked. The value of a sensitive key is masked as a whole. `secret` is a keyed digest of `after`
-    if a secret in it is masked: two changes that look alike can set different secrets. `reference` is where the value
-    comes from if the document names a secret, as in `env:ORDERS_DB_PASSWORD`.
+    which secrets are masked. Of the value of a sensitive key, only placeholders of config providers are shown. `secret`
+    is a keyed digest of `after` if a secret in it is masked: two changes that look alike can set different secrets.
+    `reference` is where `after` comes from if the document names a secret, as in `env:ORDERS_DB_PASSWORD`.
     """
 
     key: str
@@ -100,12 +100,12 @@ class Change:
 
     @property
     def shown_after(self) -> str | None:
-        return self._shown(self.after)
+        return MASK if self.reference and self.after is not None else self._shown(self.after)
 
     def _shown(self, value: str | None) -> str | None:
         if value is None:
             return None
-        return MASK if self.sensitive else mask(value)
+        return masked_value("", value, sensitive=True) if self.sensitive else mask(value)
 
     def __repr__(self) -> str:
         return f"Change({self.key!r}: {self.shown_before!r} -> {self.shown_after!r})"

@@ -32,14 +32,17 @@ _NOT_SENSITIVE = re.compile(
     re.VERBOSE,
 )
 _MASK = re.compile(r"[*\u2022]{3,}|\[hidden\]|<redacted>", re.IGNORECASE)
-_REFERENCE = re.compile(r"\$\{(?:[^}:$]|\$(?!\{))++:(?!-)(?:[^}$]|\$(?!\{))*+\}")
-"""Without another `${` inside, so that the search takes linear time. `${name:-default}` is none: it is a variable with
-a default, which may be a secret."""
+_REFERENCE = re.compile(r"\$\{(?:[^}:$]|\$(?!\{))++(?::(?!-)(?:[^}:$]|\$(?!\{))*+)++\}")
+"""Without another `${` inside, so that the search takes linear time. `${name:-default}` and `${env:NAME:-default}` are
+none: the default may be a secret."""
 PLACEHOLDER = r"\$\{[^}:$\n]*\}|\$\([\w.-]+\)|\{\{[^{}\n]*\}\}|<[A-Za-z][A-Za-z _-]*>"
 """What a template engine or a person replaces later: `${NAME}`, `$(NAME)`, `{{ .name }}`, `<your password>`."""
 _PLACEHOLDER = re.compile(PLACEHOLDER)
-_BESIDE_REFERENCE = re.compile(r"(?i:[\w.@+-]*:|(?:basic|bearer|token|apikey) +|[^=]*=.*)?\s*", re.DOTALL)
-"""A user name, a scheme of HTTP, or pairs such as JAAS, in which credentials are found by their syntax."""
+_BESIDE_REFERENCE = re.compile(r"(?i:[\w.@+-]*:|(?:basic|bearer|token|apikey) +)?\s*")
+"""A user name, or a scheme of HTTP."""
+_IN_PAIR = re.compile(rf"""[\w.-][ \t]*=[ \t]*\\?["']?{_REFERENCE.pattern}(?=["'\\\s;,&)}}]|$)""")
+"""A reference as the whole value of a pair, such as one of JAAS: credentials in other pairs are found by their
+syntax."""
 
 
 @lru_cache(maxsize=4096)
@@ -67,4 +70,15 @@ def is_reference(value: str) -> bool:
 def is_only_reference(value: str) -> bool:
     """True if references are all that can be secret in a value, as in `user:${file:/a:b}`, but not `x1${env:X}`."""
     rest, count = _REFERENCE.subn("", value)
+    if "=" in rest:
+        return count > 0 and not _REFERENCE.search(_IN_PAIR.sub("", value))
     return count > 0 and bool(_BESIDE_REFERENCE.fullmatch(rest))
+
+
+def masked_beside_references(value: str, mask: str) -> str:
+    """The references in a secret value, with a mask for each text around them; the mask if there are none."""
+    shown, end = [], 0
+    for found in _REFERENCE.finditer(value):
+        shown += [*([mask] if end < found.start() else []), found[0]]
+        end = found.end()
+    return "".join([*shown, *([mask] if end < len(value) or not shown else [])])

@@ -9,7 +9,7 @@ from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import Result, StepOutcome
-from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.status import Condition, ConditionKey, Conditions, ConditionStatus, ConditionType
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, failed
 from gitops_connect.plan.situation import Situation
@@ -34,7 +34,7 @@ def undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> I
 
 
 def failed_before(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:
-    """Requests that are sent again because they failed: the ledger has the change, or the condition of a restart."""
+    """Requests that are sent again because they failed, as the ledger or a condition says; and those that must fail."""
     for connector in planned:
         changes = {one.name: one for one in connector.offset_changes}
         for step in connector.steps:
@@ -48,10 +48,24 @@ def failed_before(situation: Situation, planned: Iterable[ConnectorPlan]) -> Ite
                 message = failed(action, connector.name, f'"{record.message}"')
             elif condition is not None:
                 message = condition.message
+            elif missing := _missing_task(situation, step, connector.steps):
+                message = failed(action, connector.name, missing)
             else:
                 continue
             place = _place(situation, step, changes)
             yield AnnotationWarning(action, message, place, request, situation.desired.cluster, connector.name)
+
+
+def _missing_task(situation: Situation, step: Step, steps: Iterable[Step]) -> str:
+    """The task that a restart requests and that does not exist, in words. A step before it may change the tasks."""
+    observed = situation.observed.connectors.get(step.connector)
+    if observed is None or step.restart is None or not observed.tasks:
+        return ""
+    missing = {one for one in step.restart.parts if one is not None} - {task.id for task in observed.tasks}
+    if not missing or any(one.action.changes_config or one.action is Action.RESUME for one in steps):
+        return ""
+    count = len(observed.tasks)
+    return f"the missing task {min(missing)}: the connector has {count} task{'s' if count > 1 else ''}"
 
 
 def _request(

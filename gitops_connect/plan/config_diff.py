@@ -56,11 +56,10 @@ def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConn
             if applied in (None, secret_digest(situation, desired, key)):
                 continue
             rotated.append(key)
-        change = Change(key, old, new, sensitive=situation.may_be_sensitive(desired, key))
-        is_masked = change.shown_after != new
-        if is_masked:
-            reference = str(desired.secrets[key]) if key in desired.secrets else ""
-            change = replace(change, secret=secret_digest(situation, desired, key), reference=reference)
+        reference = str(desired.secrets[key]) if key in desired.secrets else ""
+        change = Change(key, old, new, situation.may_be_sensitive(desired, key), reference=reference)
+        if change.shown_after != new:
+            change = replace(change, secret=secret_digest(situation, desired, key))
         changes.append(change)
     compared = sorted({*before, *desired.config}) if before else []
     differing = (key for key in compared if not same_value(key, before.get(key), desired.config.get(key)))

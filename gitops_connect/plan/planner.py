@@ -35,6 +35,7 @@ from gitops_connect.plan.offset_change_status import listing_warnings
 from gitops_connect.plan.offset_effects import add_offset_effects
 from gitops_connect.plan.offset_progress import offset_progress
 from gitops_connect.plan.offset_stores import asks_for_exactly_once
+from gitops_connect.plan.operator_versions import other_operators
 from gitops_connect.plan.ownership_records import owned_and_undeclared
 from gitops_connect.plan.restarts import add_restarts, find_unhealthy, unhealthy_in_plan
 from gitops_connect.plan.reviewed import missing_review, unreviewed
@@ -70,6 +71,7 @@ def plan(situation: Situation) -> Plan:
         complete=_is_complete(situation) and not diagnostics.errors,
         warnings=(
             *warnings,
+            *other_operators(situation),
             *shared_topics(situation),
             *orphaned_topics(situation, everything),
             *delivery_warnings(situation),

@@ -2,23 +2,25 @@
 
 The format follows Terraform's (`resource_changes`, `change.actions`, `before`, `after`). It is separate from the inner
 types, so that these can change. It contains no secret: a sensitive key is listed in `before_sensitive` or
-`after_sensitive`, without its value, and a secret inside another value, such as the password in a URL, is masked.
+`after_sensitive`, without its value, and a secret inside another value, such as the password in a URL, is masked. The
+placeholders of config providers are shown.
 Readers ignore keys that they do not know; `format_version` says which keys they can rely on.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from gitops_connect.model.credentials import MASK
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import Revision
 from gitops_connect.model.offsets import OffsetText, PartitionText
-from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOffsetChange, Step
+from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.units import Scale
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.problems import problem_value
@@ -100,13 +102,23 @@ def _resource(connector: ConnectorPlan, directory: str) -> dict[str, Any]:
         else {"planned": list(blocked.planned), "reviewed": list(blocked.reviewed)},
         "change": {
             "actions": [_ACTIONS[words.kind(connector)]],
-            "before": {one.key: one.shown_before for one in changes if one.before is not None and not one.sensitive},
-            "after": {one.key: one.shown_after for one in changes if one.after is not None and not one.sensitive},
-            "before_sensitive": [one.key for one in changes if one.before is not None and one.sensitive],
-            "after_sensitive": [one.key for one in changes if one.after is not None and one.sensitive],
+            "before": _values((one, one.shown_before) for one in changes),
+            "after": _values((one, one.shown_after) for one in changes),
+            "before_sensitive": _hidden((one, one.shown_before) for one in changes),
+            "after_sensitive": _hidden((one, one.shown_after) for one in changes),
         },
         "steps": [_step(step) for step in connector.steps],
     }
+
+
+def _values(shown: Iterable[tuple[Change, str | None]]) -> dict[str, str]:
+    """The values by key, without those of sensitive keys that are nothing but a mask."""
+    return {one.key: value for one, value in shown if value is not None and not (one.sensitive and value == MASK)}
+
+
+def _hidden(shown: Iterable[tuple[Change, str | None]]) -> list[str]:
+    """The sensitive keys of which something is masked."""
+    return [one.key for one, value in shown if one.sensitive and value is not None and MASK in value]
 
 
 def _step(step: Step) -> dict[str, Any]:

@@ -71,14 +71,18 @@ def values(change: Change) -> str:
     """Before and after of one key, with their secrets masked."""
     before, after = change.shown_before, change.shown_after
     if before is None:
-        return MASK if change.sensitive else quote(after)
+        return _shown(change, after)
     if after is None:
-        return f"{MASK} -> (none)" if change.sensitive else f"{quote(before)} -> (none)"
-    if change.sensitive:
+        return f"{_shown(change, before)} -> (none)"
+    if change.sensitive and before == after == MASK:
         return f"{MASK} (before) -> {MASK} (after)"
     if before == after:
         return f"{quote(after)} (only the masked part changes)"
-    return f"{quote(before)} -> {quote(after)}"
+    return f"{_shown(change, before)} -> {_shown(change, after)}"
+
+
+def _shown(change: Change, value: str | None) -> str:
+    return MASK if change.sensitive and value == MASK else quote(value)
 
 
 def effect_lines(step: Step) -> Iterator[str]:

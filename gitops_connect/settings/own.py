@@ -44,10 +44,16 @@ def is_protected(real: Path, own: Iterable[Path]) -> bool:
     return any(map(real.is_relative_to, _OF_THE_SYSTEM)) or any(one.exists() and one.samefile(real) for one in own)
 
 
-def _ledger(settings: Settings) -> Iterator[Path]:
+def ledger_file(settings: Settings) -> Path | None:
+    """The SQLite file of the ledger; None for another database."""
     parts = urlsplit(settings.state.url)
-    if parts.scheme.startswith("sqlite"):
-        database = settings.directory / Path(parts.path.removeprefix("/")).expanduser()
+    is_file = parts.scheme.startswith("sqlite")
+    # `Path.expanduser` fails for a user that does not exist; `ledger.database` reports that.
+    return settings.directory / os.path.expanduser(parts.path.removeprefix("/")) if is_file else None  # noqa: PTH111
+
+
+def _ledger(settings: Settings) -> Iterator[Path]:
+    if (database := ledger_file(settings)) is not None:
         yield from (database.with_name(database.name + ending) for ending in _BESIDE_THE_LEDGER)
 
 

@@ -198,7 +198,8 @@ class StateSettings:
     """`[state]`: the ledger, a database of managed connectors and applied offset changes."""
 
     url: str = "sqlite:///state.db"
-    """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file."""
+    """The database, as an SQLAlchemy URL. A relative SQLite path starts from the directory of the settings file. If the
+    URL is not set and that directory is in a Git work tree, a new ledger is in the user's state directory instead."""
     key: Credential | None = None
     """The key for digests of secrets. Default: a generated key, stored in a file next to the SQLite database."""
     keep_offsets: Duration = Duration(90 * 24 * 3600)
@@ -504,8 +505,8 @@ class StrimziSettings:
     """`[strimzi]`: how `KafkaConnector` and `KafkaMirrorMaker2` resources of Strimzi are read."""
 
     version: StrimziVersion = NEWEST
-    """The version of Strimzi's operator whose rules apply, such as `0.45`. The rules for the config of a
-    `KafkaMirrorMaker2` differ between versions."""
+    """The version of Strimzi's operator whose rules apply, such as `0.45`: the one that has deployed your workers. The
+    rules for the config of a `KafkaMirrorMaker2` differ between versions, and so do the placeholders of its secrets."""
     workers: bool = False
     """Whether Strimzi deploys the workers. They have Strimzi's config providers, so that all placeholders are left
     unchanged, and the converters of MirrorMaker, which are added to its connectors otherwise."""
@@ -525,10 +526,14 @@ class StrimziSettings:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All of them, the directory that relative paths start from, and the file that they were read from, if any."""
+    """All of them, the directory that relative paths start from, and the file that they were read from, if any.
+
+    `chooses_ledger`: `[state] url` is not set, and is the URL of the file that `ledger_place` has chosen.
+    """
 
     directory: Path
     file: Path | None = None
+    chooses_ledger: bool = False
     repository: RepositorySettings = field(default_factory=RepositorySettings)
     state: StateSettings = field(default_factory=StateSettings)
     clusters: Mapping[ClusterName, ClusterSettings] = field(default_factory=dict)

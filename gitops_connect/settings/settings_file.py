@@ -12,7 +12,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -20,6 +20,7 @@ from gitops_connect.errors import UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.safe_files import read_text
 from gitops_connect.settings.coerce import section
+from gitops_connect.settings.ledger_place import chosen_place
 from gitops_connect.settings.sections import ClusterSettings, Settings, StrimziSettings, is_http_url
 
 DEFAULT_FILE = "gitops-connect.toml"
@@ -66,7 +67,11 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     public_url = sections["server"].public_url
     if public_url is not None and not is_http_url(public_url):
         raise UsageError(f"{file}: [server] public_url: expected an address such as https://gitops.example.com")
-    return Settings(directory=directory, file=file.absolute() if file.exists() else None, clusters=clusters, **sections)
+    chooses_ledger = "url" not in raw.get("state", {})
+    if chooses_ledger and (place := chosen_place(directory)).parent != directory:
+        sections["state"] = replace(sections["state"], url=f"sqlite:///{place}")
+    own_file = file.absolute() if file.exists() else None
+    return Settings(directory, own_file, chooses_ledger, clusters=clusters, **sections)
 
 
 def require_some(settings: Settings) -> None:

@@ -26,7 +26,7 @@ _FORBIDDEN: Mapping[str, tuple[StrimziVersion, str]] = {
     _PLUGIN_VERSION: (StrimziVersion(0, 50), "set spec.version"),
 }
 """Keys that the operator drops from the config, since which version, and what to do. Source: `FORBIDDEN_PARAMETERS`."""
-_UNLIMITED = 10_000
+UNLIMITED = 10_000
 """The most restarts that a document can allow: an operator without `maxRestarts` restarts without limit."""
 
 
@@ -110,7 +110,9 @@ def _auto_restart(declared: Mapping[str, Any] | None) -> dict[str, Any]:
     if declared is None:
         return {"enabled": False}
     most = declared.get("maxRestarts")
-    limit = _UNLIMITED if most is None else min(max(most, 0), _UNLIMITED)
+    if declared.get("enabled") is False and most is None:
+        return {"enabled": False}
+    limit = UNLIMITED if most is None else min(max(most, 0), UNLIMITED)
     return {"enabled": declared.get("enabled") is not False, "maxRestarts": limit}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -72,6 +72,19 @@ SECRETS = StrimziVersion(1, 1)
 _FILE = "/tmp/strimzi-mirrormaker2-connector.properties"  # noqa: S108 - a path in the containers of Strimzi
 _STORES = "/tmp/kafka/clusters"  # noqa: S108 - a path in the containers of Strimzi
 _FROM_ENVIRONMENT = "${strimzienv:MIRRORMAKER_2_CERTS_STORE_PASSWORD}"
+
+_WRITTEN_BY = {
+    "0.45 or older": re.compile(r"\$\{file:/tmp/strimzi-(?:mirrormaker2-connector|connect)\.properties:"),
+    "0.46 to 1.0": re.compile(r"\$\{strimzi(?:dir:/opt/kafka/mm2-|env:MIRRORMAKER_2_)"),
+    "1.1 or newer": re.compile(r"\$\{strimzisecrets:"),
+}
+"""The placeholders that only operators of these versions write."""
+
+
+def operator_versions(values: Iterable[str]) -> frozenset[str]:
+    """The versions of the operator that write such placeholders, such as `0.46 to 1.0`."""
+    texts = tuple(values)
+    return frozenset(name for name, pattern in _WRITTEN_BY.items() if any(pattern.search(text) for text in texts))
 
 
 @dataclass(frozen=True, slots=True)

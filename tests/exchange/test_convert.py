@@ -61,6 +61,20 @@ def test_stdin_is_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert json.loads(ran.out) == {"name": "orders", "config": {"connector.class": "A"}}
 
 
+def test_the_output_of_kustomize(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `kustomize build` prints it, with buildMetadata: keys are sorted, and resources of all kinds are there."""
+    output = Path(__file__).with_name("kustomized.yaml").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(output)))
+    ran = convert("-", "--out", "out").expect(0)
+    assert sorted(str(one) for one in Path("out").rglob("*.yaml")) == [
+        f"out/clusters/connect/prod-{name}.yaml" for name in ("orders", "parcels")
+    ]
+    written = yaml.safe_load(Path("out/clusters/connect/prod-orders.yaml").read_text())
+    assert written["metadata"] == {"name": "prod-orders", "cluster": "connect", "labels": {"team": "shop"}}
+    assert written["spec"]["config"] == {"file": "/data/orders.txt", "topic": "prod.orders"}
+    assert "Converted 2 connectors of 1 file" in ran.err
+
+
 def test_secrets_are_replaced_by_references_which_are_listed() -> None:
     config = {"connector.class": SOURCE, "db.password": "hunter22", "url": "jdbc:x://u:hunter23@db", "mask": "****"}
     config |= {"other.password": "${file:/run/secrets:a}", "empty.password": ""}

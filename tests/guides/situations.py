@@ -22,7 +22,8 @@ from guides.reader import Reader
 await_that = Workplace.await_that
 MANY_OFFSETS = {"mirror-orders"}
 """Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
-REPOSITORY = '[repository]\nurl = "."\npath = "connectors"\n'
+HEAD = '[repository]\nurl = "."\npath = "connectors"\n[state]\nurl = "sqlite:///state.db"\n'
+"""The ledger is next to the settings file, as in the examples, although that is in a Git work tree."""
 Steps = list[dict[str, dict[str, Any]]]
 """Methods of a `Place`, each with its arguments."""
 SITUATIONS: Mapping[str, Steps] = table(__file__, "situations")
@@ -35,7 +36,7 @@ def _settings(min_running: str = "0.2s", **clusters: str) -> str:
         f'[clusters.{name}]\nurl = ["{url}"]\nmin_running = "{min_running}"\ntask_shutdown_timeout = 0\n'
         for name, url in clusters.items()
     )
-    return REPOSITORY + "".join(tables)
+    return HEAD + "".join(tables)
 
 
 @dataclass(frozen=True)

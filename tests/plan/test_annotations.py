@@ -132,6 +132,22 @@ def test_a_failed_request_is_a_condition_at_once_and_ends_once_it_is_carried_out
     assert [one.summary for one in both.diagnostics] == [message], "the other restart did not fail"
 
 
+def test_a_task_that_does_not_exist_is_a_warning_before_the_restart_fails() -> None:
+    request = RestartRequest(RequestKind.TASKS, "0123456789ab", tasks=(7,), annotation="strimzi.io/restart-task: 7")
+
+    def messages(tasks: int, **more: Any) -> list[str]:
+        observed = seen("orders", tasks=["RUNNING"] * tasks, **more)
+        return [one.summary for one in plan(situation([desired], [observed], owned=["orders"])).diagnostics]
+
+    desired = wanted("orders", restarts=(request,))
+    missing = "Failed to restart the connector task due to the missing task 7: the connector has {}."
+    assert messages(1) == [missing.format("1 task")]
+    assert messages(7) == [missing.format("7 tasks")]
+    assert messages(8) == []
+    assert messages(0) == [], "no worker runs its tasks yet"
+    assert messages(1, config={"topic": "other"}) == [], "the new config may have more tasks"
+
+
 def test_several_warnings_of_a_connector_are_conditions_of_their_own() -> None:
     at = given(altered("missing x"))
     more = AnnotationWarning(AnnotationAction.RESTART, "Failed to restart …", DOCUMENT.location, "r", CLUSTER, ORDERS)

@@ -1,16 +1,21 @@
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
 from support.planner.situations import CLUSTER, KEY, NOW, REVISION, seen, situation, wanted
 
 from gitops_connect.model.canonical import keyed_digest
+from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Change
 from gitops_connect.plan.config_diff import diff
 from gitops_connect.plan.ownership_records import remember
+from gitops_connect.plan.planner import plan
+from gitops_connect.report import plan_json
+from gitops_connect.report.words import values
 
 MASK = "********"
 
@@ -68,6 +73,48 @@ def test_no_value_of_a_sensitive_key_is_in_a_repr() -> None:
     made = diff(situation(), desired, seen("orders", config={"database.password": "hunter1"}))
     assert len(made.changes) == 2
     assert "hunter" not in repr(made.changes) + repr(desired)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "secret", "expected"),
+    [
+        ("hunter1", "${file:/run/db:pw}", False, '*** -> "${file:/run/db:pw}"'),
+        ("${env:OLD}", "${env:NEW}", False, '"${env:OLD}" -> "${env:NEW}"'),
+        ("${env:OLD}", "hunter2", False, '"${env:OLD}" -> ***'),
+        ("hunter1", "hunter2", False, "*** (before) -> *** (after)"),
+        ("hunter1${file:a:b}", "hunter2${file:a:b}", False, '"***${file:a:b}" (only the masked part changes)'),
+        ("hunter1${file:a:b}hunter", "x${file:a:c}hunter", False, '"***${file:a:b}***" -> "***${file:a:c}***"'),
+        ("${env:OLD}", "hunter2", True, '"${env:OLD}" -> ***'),
+        ("hunter1", "${env:READ}", True, "*** (before) -> *** (after)"),
+        (None, "${env:NEW}", False, '"${env:NEW}"'),
+        (None, "hunter2", False, "***"),
+    ],
+)
+def test_a_placeholder_is_shown_and_the_value_of_a_secret_of_the_document_is_not(
+    before: str | None, after: str, secret: bool, expected: str
+) -> None:
+    key = "database.password"
+    desired = wanted("orders", config={key: after}, secrets=[key] if secret else [])
+    observed = seen("orders", config={key: before} if before is not None else None)
+    (change,) = diff(situation(), desired, observed).changes
+    assert values(change) == expected
+    assert bool(change.secret) == ("***" in expected.rpartition(" -> ")[2])
+    assert "hunter" not in repr(change)
+
+
+def test_the_json_of_a_plan_has_placeholders_and_names_the_keys_with_a_masked_part() -> None:
+    before = {"a.password": "hunter1", "b.password": "${env:OLD}", "c.password": "x${env:C}"}
+    after = {"a.password": "${env:NEW}", "b.password": "hunter2", "c.password": "y${env:C}"}
+    given = situation([wanted("orders", config=after)], [seen("orders", config=before)], owned=["orders"])
+    text = plan_json.render([plan(given)], Diagnostics(), plan_json.PlanOrigin(NOW, REVISION))
+    change = json.loads(text)["clusters"][0]["resource_changes"][0]["change"]
+    assert change["before"] == {"b.password": "${env:OLD}", "c.password": "***${env:C}"}
+    assert change["after"] == {"a.password": "${env:NEW}", "c.password": "***${env:C}"}
+    assert (change["before_sensitive"], change["after_sensitive"]) == (
+        ["a.password", "c.password"],
+        ["b.password", "c.password"],
+    )
+    assert "hunter" not in text
 
 
 def test_what_connect_once_called_a_password_stays_one_when_it_is_not_asked_again() -> None:

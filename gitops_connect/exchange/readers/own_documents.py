@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +17,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.documents import Document, Documents
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
+from gitops_connect.strimzi.connector_document import UNLIMITED
 from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, connect_cluster
 from gitops_connect.strimzi.translation import NO_CLUSTER, TranslationCache, translate
 
@@ -30,6 +32,10 @@ _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
 _OF_CONNECTORS = ("mirrors", "clusters", "connectCluster", "target")
 _ELSEWHERE = ("kubectl.kubernetes.io/last-applied-configuration", ACKNOWLEDGE, RESET_TOPICS)
 """Annotations that are not kept: a copy of the resource, with its secrets, and fields of the document."""
+_OF_DEPLOYMENT = re.compile(
+    r"app\.kubernetes\.io/(?:managed-by|instance)$|(?:[\w-]+\.)*(?:helm\.sh|argoproj\.io|fluxcd\.io|config\.kubernetes\.io)/"
+)
+"""Labels and annotations of Helm, Argo CD, Flux and Kustomize, which say how the resource came to Kubernetes."""
 
 
 def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnostic]]:
@@ -44,6 +50,10 @@ def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnost
         problems.append(_problem(document, "convert/path", summary, ("spec", "initialOffsets", "manifest", "path")))
     if any(one.severity is Severity.ERROR for one in problems):
         return None, problems
+    if document.resource and document.value["spec"].get("autoRestart", {}).get("maxRestarts") == UNLIMITED:
+        summary = f"autoRestart has no limit in Strimzi: maxRestarts is {UNLIMITED:,}, the most that a document allows"
+        note = _problem(document, "convert/unknown-field", summary, ("spec", "autoRestart"))
+        problems.append(replace(note, severity=Severity.NOTE))
     spec, metadata, resource = document.value["spec"], document.value["metadata"], document.resource
     connector = connector_of(document)
     config = dict(connector.config)
@@ -96,7 +106,8 @@ def _texts_of(resource: Document, field: str) -> dict[str, str]:
     """The labels or annotations of a resource that are not Strimzi's or Kubernetes', and no field of a document."""
     texts = resource.section("metadata").get(field)
     found = texts if isinstance(texts, Mapping) else {}
-    return {key: str(text) for key, text in found.items() if not key.startswith(_PREFIX) and key not in _ELSEWHERE}
+    kept = (key for key in found if not (key.startswith(_PREFIX) or key in _ELSEWHERE or _OF_DEPLOYMENT.match(key)))
+    return {key: str(found[key]) for key in kept}
 
 
 def _with_cluster(resource: Document, cluster: ClusterName | None) -> Document:
