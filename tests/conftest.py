@@ -27,6 +27,7 @@ from support.log_events import LOGGER, LogChecker
 from support.plugins.builder import COMPILER, build_plugins
 from support.shared_services import order, scope
 
+from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import BROKER_RELEASE, CACHE_VARIABLE, cache_directory, fetch_jars, kafka
 from gitops_connect.sandbox.java import find_java
@@ -186,6 +187,18 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReq
     with _said(request.config) as say, Sandbox.up(options, say) as started:
         say(f"up at {started.worker_urls[0]}", None, None)
         yield started
+
+
+@pytest.fixture(scope="session")
+def other_sandbox(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+    """Another Kafka cluster with a worker of its own, whose sources send at least once, as is Connect's default."""
+    plugins = tuple(map(Path, sandbox.state().plugin_path))
+    directory = tmp_path_factory.mktemp("other") / "sandbox"
+    options = SandboxOptions(
+        directory=directory, workers=1, heap=512, plugin_path=plugins, exactly_once=ExpectedSupport.DISABLED, tied=True
+    )
+    with Sandbox.up(options) as other:
+        yield other
 
 
 @pytest.fixture(scope="session")

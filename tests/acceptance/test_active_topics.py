@@ -37,7 +37,6 @@ def test_the_topics_of_a_source_and_of_the_sink_that_reads_them_are_shown(at: Wo
     at.run("doctor").expect(0, out="topic tracking is enabled")
 
 
-@pytest.mark.on_kafka
 def test_a_topic_that_is_not_allowed_is_said_by_the_plan_and_is_a_condition_of_the_daemon(at: Workplace) -> None:
     lines, topic = Lines(at), at.name("lines")
     rules = "topics: {allow: [orders], expected: [never]}"
@@ -76,7 +75,6 @@ def test_a_sink_forgets_topics_that_it_does_not_read_any_more(at: Workplace) -> 
     at.await_that(lambda: topics_of(at, "copy"), lambda found: found == [more])
 
 
-@pytest.mark.on_kafka
 def test_the_daemon_logs_topics_that_are_added_and_removed(at: Workplace) -> None:
     lines, topic = Lines(at), at.name("lines")
     at.settings("topic_history = true")

@@ -34,18 +34,15 @@ def enabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         yield sandbox.worker_urls
 
 
-@pytest.fixture(scope="module", params=["3.9.1"])
+@pytest.fixture(scope="module", params=[BROKER_RELEASE, pytest.param("3.9.1", marks=pytest.mark.thorough)])
 def disabled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
     """Workers that do not."""
+    if request.param == BROKER_RELEASE:
+        yield request.getfixturevalue("other_sandbox").worker_urls
+        return
     directory = tmp_path_factory.mktemp("at-least-once") / "sandbox"
-    options = SandboxOptions(
-        directory=directory,
-        workers=1,
-        release=request.param,
-        heap=512,
-        exactly_once=ExpectedSupport.DISABLED,
-        tied=True,
-    )
+    support = ExpectedSupport.DISABLED
+    options = SandboxOptions(directory, workers=1, release=request.param, heap=512, exactly_once=support, tied=True)
     with Sandbox.up(options) as sandbox:
         yield sandbox.worker_urls
 

@@ -122,7 +122,6 @@ def test_a_task_that_starts_for_longer_than_the_timeout_is_not_confirmed_and_not
     assert (line["sync"], line["health"], line["tasks"]) == ("Synced", "Progressing", "0/1")
 
 
-@pytest.mark.on_kafka
 def test_a_document_restarts_a_failed_task_once_for_each_id(at: Workplace) -> None:
     fail(at)
     sink = broken_sink(at)

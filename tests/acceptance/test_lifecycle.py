@@ -25,7 +25,6 @@ def test_a_commit_becomes_a_connector_until_a_commit_removes_it(at: Workplace) -
 
 
 @pytest.mark.parametrize(("first", "then"), [*permutations(("running", "paused", "stopped"), 2)])
-@pytest.mark.on_kafka
 def test_a_state_follows_its_document(at: Workplace, first: str, then: str) -> None:
     at.deploy("orders.yaml", at.source("orders", f"state: {first}"))
     assert at.states() == {"orders": first.upper()}
@@ -49,7 +48,6 @@ def test_prune_removes_managed_connectors_only(at: Workplace) -> None:
     assert at.states().keys() == {"keep", "by-hand"}
 
 
-@pytest.mark.on_kafka
 def test_an_existing_connector_is_adopted_without_a_change(at: Workplace) -> None:
     at.rest("POST", "/connectors", {"name": at.name("orders"), "config": _config(at)})
     at.rest("POST", "/connectors", {"name": at.name("theirs"), "config": _config(at)})
@@ -70,7 +68,6 @@ def test_an_existing_connector_is_adopted_without_a_change(at: Workplace) -> Non
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
-@pytest.mark.on_kafka
 def test_manual_drift_is_reported_and_fixed(at: Workplace) -> None:
     at.deploy("orders.yaml", at.source("orders"))
     at.by_hand("pause", "orders")

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import pytest
 import yaml
-from support.cluster.memory_journal import reconcile_options
 
 from acceptance.workplace import SINK, Workplace, change
-from gitops_connect.declare import Caches, declare
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.plans import Plan
-from gitops_connect.reconcile import reconcile
-from gitops_connect.runtime import open_runtime, open_source
-from gitops_connect.settings.settings_file import load_settings
 
 LINES = "one\ntwo\nthree\n"
 LOCAL = ClusterName("local")
@@ -79,13 +71,6 @@ def lines(at: Workplace) -> Lines:
     return Lines(at)
 
 
-def cycle(place: Workplace, approve: Callable[[Plan], None]) -> Any:
-    """One reconciliation as in the daemon; `approve` gets the plan before the first change."""
-    settings = load_settings(place.directory / "gitops-connect.toml", {})
-    with closing(open_runtime(settings)) as runtime, closing(open_source(settings, None)) as source:
-        return reconcile(runtime, declare(source, settings.clusters, Caches()), LOCAL, reconcile_options(approve))
-
-
 @pytest.mark.on_kafka
 def test_a_change_is_acknowledged_planned_applied_once_and_then_history(at: Workplace, lines: Lines) -> None:
     lines.run()
@@ -109,9 +94,9 @@ def test_a_change_is_acknowledged_planned_applied_once_and_then_history(at: Work
     assert at.git("rev-parse", "HEAD")[:7] in line
 
 
-@pytest.mark.e2e
-def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewind_come_again(real: Workplace) -> None:
-    at, lines = real, Lines(real)
+def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewind_come_again(
+    at: Workplace, lines: Lines
+) -> None:
     copy = at.directory / "copy.txt"
     at.commit("copy.yaml", at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("lines")}))
     at.deploy("lines.yaml", lines.seed(8))
@@ -120,7 +105,6 @@ def test_the_lines_before_the_initial_offsets_never_come_and_those_after_a_rewin
     at.await_that(copy.read_text, lambda text: text == "three\ntwo\nthree\n")
 
 
-@pytest.mark.on_kafka
 def test_a_change_of_several_connectors_is_applied_once_to_each(at: Workplace) -> None:
     both = Lines(at, "one"), Lines(at, "two")
     for one in both:
@@ -146,7 +130,6 @@ def test_a_change_of_several_connectors_is_applied_once_to_each(at: Workplace) -
     at.run("plan").expect(said=f"it is recorded as {changes[0]}, and its document names its connectors in another way")
 
 
-@pytest.mark.on_kafka
 def test_replace_makes_the_set_exact_and_reset_takes_all_away(at: Workplace, lines: Lines) -> None:
     lines.run_and_stop()
     other = {"partition": {"filename": "/elsewhere"}, "offset": {"position": 7}}
@@ -187,7 +170,6 @@ def test_a_sink_whose_offsets_cannot_be_read_holds_up_no_other_connector(real: W
     assert "No changes." in real.apply().out
 
 
-@pytest.mark.on_kafka
 def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines) -> None:
     lines.run("onDelete: {offsets: reset}")
     at.deploy("lines.yaml", lines.document("onDelete: {offsets: reset}\nstate: absent"))
@@ -197,25 +179,6 @@ def test_a_connector_can_be_deleted_with_its_offsets(at: Workplace, lines: Lines
     assert lines.position() is None
 
 
-def test_offsets_that_move_until_the_connector_is_stopped_are_reviewed_again(at: Workplace, lines: Lines) -> None:
-    """A change that was a skip in the plan is a rewind when it is to be applied."""
-    lines.run()
-    at.commit("c.yaml", lines.alter("skip-a-line", len(LINES) + 5))
-
-    def read_on(plan: Plan) -> None:
-        assert [step.action.value for step in plan.steps] == ["stop", "alter", "resume"]
-        with lines.file.open("a") as file:
-            file.write("four\nfive\nsix\n")
-        lines.await_position(len(lines.file.read_text()))
-
-    outcome = cycle(at, read_on)
-    assert [step.result.value for step in outcome.steps] == ["applied", "failed", "applied"]
-    assert "blocked, because the current offsets changed after the plan was made" in outcome.steps[1].message
-    assert at.states() == {"lines": "RUNNING"}
-    assert lines.position() == len(lines.file.read_text())
-
-
-@pytest.mark.on_kafka
 def test_a_lost_ledger_replays_nothing(at: Workplace, lines: Lines) -> None:
     lines.run()
     lines.rewind()
@@ -234,9 +197,7 @@ def test_a_lost_ledger_replays_nothing(at: Workplace, lines: Lines) -> None:
     assert lines.position() == len(LINES)
 
 
-@pytest.mark.e2e
-def test_an_undo_puts_back_partitions_of_every_form_and_of_other_files(real: Workplace) -> None:
-    at, lines = real, Lines(real)
+def test_an_undo_puts_back_partitions_of_every_form_and_of_other_files(at: Workplace, lines: Lines) -> None:
     at.deploy("lines.yaml", lines.document("state: stopped"))
     own, other, third = lines.entry(5), *(Lines(at, stem).entry(7) for stem in ("other", "third"))
     one_more = {"partition": {**own["partition"], "zone": "a"}, "offset": {"position": 9}}
@@ -260,7 +221,6 @@ def test_an_undo_puts_back_partitions_of_every_form_and_of_other_files(real: Wor
         at.commit("undo.yaml")
 
 
-@pytest.mark.on_kafka
 def test_a_change_in_the_same_commit_sets_what_the_connector_then_reads(at: Workplace) -> None:
     lines, file = Lines(at), at.directory / "new.txt"
     at.deploy("lines.yaml", lines.document("state: stopped"))
@@ -281,9 +241,7 @@ def test_a_change_in_the_same_commit_sets_what_the_connector_then_reads(at: Work
     assert positions[str(file)] >= 8, "it reads on from there"
 
 
-@pytest.mark.e2e
-def test_the_offsets_of_a_sink_go_with_it_into_another_group(real: Workplace) -> None:
-    at, lines = real, Lines(real)
+def test_the_offsets_of_a_sink_go_with_it_into_another_group(at: Workplace, lines: Lines) -> None:
     lines.run()
     out = {"file": str(at.directory / "out.txt"), "topics": at.name("lines")}
     at.deploy("sink.yaml", at.document("sink", SINK, "", out))
@@ -302,6 +260,9 @@ def test_the_offsets_of_a_sink_go_with_it_into_another_group(real: Workplace) ->
     at.await_states(lines="RUNNING", sink="RUNNING")
     with lines.file.open("a") as file:
         file.write("four\n")
-    arrived = at.directory / "out.txt"
-    at.await_that(arrived.read_text, lambda text: text.endswith("four\n"))
-    assert arrived.read_text() == LINES + "four\n", "nothing came twice"
+
+    def arrived() -> str:
+        at.states()
+        return (at.directory / "out.txt").read_text()
+
+    assert at.await_that(arrived, lambda text: text.endswith("four\n")) == LINES + "four\n", "nothing came twice"

@@ -66,7 +66,6 @@ def test_a_plugin_that_rejects_the_change_is_asked_once_and_keeps_running(at: Wo
     assert "stop" not in again.out
 
 
-@pytest.mark.on_kafka
 def test_a_change_that_fails_in_the_plugin_changes_nothing_and_is_retried_later(at: Workplace) -> None:
     numbers = Numbers(at, "Broken")
     numbers.run()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from acceptance.workplace import Workplace
 
 
@@ -13,7 +11,6 @@ def saved(at: Workplace) -> str:
     return plan
 
 
-@pytest.mark.on_kafka
 def test_a_saved_plan_is_applied_and_stale_when_the_repository_or_the_cluster_moved(at: Workplace) -> None:
     at.commit("orders.yaml", at.source("orders"))
     plan = saved(at)

@@ -130,7 +130,6 @@ def test_a_directory_without_git_acts_once_for_each_value(at: Workplace, resourc
     assert f"ledger resolve {resource.name}.alter.{commit[:12]}" in planned.err, "it may be the same change"
 
 
-@pytest.mark.on_kafka
 def test_a_restart_is_sent_once_for_each_addition(at: Workplace, resource: Resource) -> None:
     commit = resource.commit({"strimzi.io/restart": "true", "strimzi.io/restart-task": "0"}, "state: running")
     planned = at.run("plan")
@@ -151,7 +150,6 @@ def warnings(at: Workplace, name: str) -> list[tuple[str, str]]:
     return [(one["Reason"], one["Message"]) for one in found]
 
 
-@pytest.mark.on_kafka
 def test_a_task_that_does_not_exist_is_a_warning_of_apply_until_the_annotation_is_fixed(
     at: Workplace, resource: Resource
 ) -> None:
@@ -167,7 +165,6 @@ def test_a_task_that_does_not_exist_is_a_warning_of_apply_until_the_annotation_i
     assert warnings(at, resource.name) == []
 
 
-@pytest.mark.on_kafka
 def test_list_writes_the_config_map_that_alter_reads(at: Workplace, resource: Resource) -> None:
     at.settings(more='[strimzi]\noutput = "repository/offsets"')
     resource.commit({}, "state: stopped")

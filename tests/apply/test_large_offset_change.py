@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.cluster.manual_clock import ManualClock
 from support.cluster.memory_cluster import RUNNING, STOPPED, Fault, MemoryCluster, connector
 from support.cluster.memory_journal import CONFIG, MemoryChange, MemoryJournal, execute_options
@@ -370,126 +367,6 @@ class TestInterrupts:
         assert results(outcomes) == [SKIPPED, APPLIED]
         assert (stage.cluster.changed, stage.state) == ([], RUNNING)
         assert C not in stage.journal.before
-
-
-class _KilledError(BaseException):
-    """The process dies here: nothing after it is done."""
-
-
-ERRORS = st.sampled_from(
-    [*TEMPORARY, Fault(OffsetsNotChanged("no")), Fault(OffsetsNotChanged("half of it"), happens=True)]
-)
-FINE = st.none()
-
-
-@contextmanager
-def _some_fail(stage: Stage, faults: Sequence[Fault | None]) -> Iterator[None]:
-    """The requests for a change get these faults, one after the other."""
-    left = list(faults)
-
-    def on_call(verb: str, name: str) -> None:
-        if verb in ("alter", "reset") and left and (fault := left.pop(0)) is not None:
-            stage.faults(verb, fault)
-
-    stage.cluster.on_call = on_call
-    yield
-    stage.cluster.on_call = lambda verb, name: None
-    stage.cluster.faults.clear()
-
-
-@pytest.mark.slow
-@settings(max_examples=150, deadline=None)
-@given(
-    kind=st.sampled_from(["alter", "replace", "reset"]),
-    most=st.integers(1, 40),
-    cycles=st.lists(st.tuples(st.lists(FINE | ERRORS, max_size=12), st.none() | st.integers(1, 12)), max_size=4),
-)
-def test_a_change_always_ends_applied_without_effect_or_in_progress(
-    kind: str, most: int, cycles: list[tuple[list[Fault | None], int | None]]
-) -> None:
-    stage = Stage(kind, {} if kind == "reset" else WANTED)
-    stage.journal.most = most
-    wanted = {"alter": AFTER, "replace": WANTED, "reset": {}}[kind]
-    for faults, interrupt_after in cycles:
-        with _some_fail(stage, faults):
-
-            def interrupted(limit: int | None = interrupt_after, before: int = len(stage.cluster.calls)) -> bool:
-                return limit is not None and len(stage.cluster.calls) - before >= limit
-
-            outcomes = stage.run(interrupted=interrupted)
-        if C in stage.journal.settled:
-            assert results(outcomes)[0] is APPLIED
-            break
-        assert outcomes[-2].message
-        if C in stage.journal.failed:  # certainly without effect: the offsets are unchanged
-            assert stage.stored == BEFORE
-            stage.journal.failed.clear()
-            stage.journal.large_ones.clear()
-            stage.journal.unfinished.clear()
-        elif C in stage.journal.large_ones:
-            assert (stage.state, results(outcomes)[1]) == (STOPPED, SKIPPED)
-            _require_honest(stage)
-        else:
-            assert stage.stored == BEFORE
-    if C not in stage.journal.settled:
-        assert results(stage.run()) == [APPLIED] * 2
-    assert stage.stored == stage.journal.settled[C][0] == wanted
-    assert [word for word, _ in stage.journal.calls].count("settle") == 1
-
-
-def _require_honest(stage: Stage) -> None:
-    """The first offsets are set: as many as the journal has recorded as accepted."""
-    begun = stage.journal.large_ones[C]
-    for partition in sorted(begun.patch)[: begun.sent]:
-        assert stage.stored.get(partition) == begun.patch[partition]
-
-
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
-@given(most=st.integers(1, 40), deaths=st.lists(st.integers(0, 30), max_size=4), data=st.data())
-def test_after_a_kill_at_any_call_the_next_reconciliation_continues(
-    most: int, deaths: list[int], data: st.DataObject
-) -> None:
-    """The process dies before or after any call of the journal, and before or after any request."""
-    stage = Stage()
-    stage.journal.most = most
-    for death in deaths:
-        with pytest.MonkeyPatch.context() as patch:
-            _die_at(stage, patch, death, after=data.draw(st.booleans()))
-            with suppress(_KilledError):
-                stage.run()
-        if C in stage.journal.settled:
-            break
-        if C in stage.journal.large_ones:
-            _require_honest(stage)
-    accepted = stage.sent if C in stage.journal.large_ones else 0
-    stage.journal.chunks.clear()
-    if C not in stage.journal.settled:
-        assert results(stage.run()) == [APPLIED] * 2
-        assert [start for start, _ in stage.journal.chunks][:1] in ([accepted], [])
-    assert stage.stored == AFTER
-    assert [word for word, _ in stage.journal.calls].count("settle") == 1
-
-
-def _die_at(stage: Stage, patch: pytest.MonkeyPatch, count: int, *, after: bool) -> None:
-    """Die right before the event with this number, or right after it."""
-    left = [count]
-
-    def dying(real: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **more: Any) -> Any:
-            left[0] -= 1
-            if left[0] == 0 and not after:
-                raise _KilledError
-            found = real(*arguments, **more)
-            if left[0] == 0:
-                raise _KilledError
-            return found
-
-        return call
-
-    for name in ("begin", "mark", "settle", "difference", "review"):
-        patch.setattr(MemoryChange, name, dying(getattr(MemoryChange, name)))
-    patch.setattr(MemoryCluster, "alter_offsets", dying(MemoryCluster.alter_offsets))
 
 
 def test_concurrent_changes_have_only_one_chunk_in_progress() -> None:

@@ -96,17 +96,6 @@ def test_a_step_that_outlasts_the_shutdown_is_finished_by_the_next_start(at: Wor
     assert standin.count("DELETE") == 1, "the reset had its effect, and is not sent again"
 
 
-def test_the_next_process_finishes_the_steps_of_a_killed_one(slow: Workplace, standin: StandIn) -> None:
-    with AsProcess(slow) as daemon:
-        is_sent(slow, standin, "POST")
-        daemon.end(signal.SIGKILL)
-    assert ours(slow) == {slow.name("orders")}, "recorded before the request"
-    release(standin)
-    assert run_once(slow) == [("stop", "step_applied")]
-    assert (standin.count("POST"), standin.count("PUT", ".*/stop")) == (1, 1)
-    assert ours(slow) == {slow.name("orders")}
-
-
 def test_a_second_daemon_with_an_sqlite_ledger_is_rejected_and_one_can_start_after_the_first(
     slow: Workplace, standin: StandIn
 ) -> None:

@@ -14,7 +14,7 @@ from acceptance.workplace import Workplace
 from live.databases import Server
 from standin.cluster import Cluster
 from standin.connect import StandIn
-from support.daemon_log import FOR_EVER, AsProcess, InThread, release
+from support.daemon_log import AsProcess, InThread
 from support.ledger.ledger_places import LedgerPlace, postgres_place
 
 from gitops_connect.daemon.state import Snapshot
@@ -77,27 +77,6 @@ def test_a_follower_shows_what_the_leader_shows(at: Workplace, monkeypatch: pyte
     found, expected = shown.clusters[LOCAL], leading.clusters[LOCAL]
     assert (found.plan and found.plan.connectors) == (expected.plan and expected.plan.connectors)
     assert found.connectors == expected.connectors
-
-
-def test_a_follower_takes_over_from_a_leader_that_was_killed_on_another_machine(
-    at: Workplace, workers: tuple[StandIn, StandIn], place: LedgerPlace
-) -> None:
-    """In the middle of a step. Nothing is done twice."""
-    workers[0].cluster.delay = FOR_EVER
-    at.commit("orders.yaml", at.source("orders", "state: stopped"))
-    with replica(at, workers[0]) as first:
-        number = first.wait("leader_elected")["number"]
-        at.await_that(lambda: changes(workers[0]), bool)
-        with replica(at, workers[1]) as second:
-            assert f"the leader is process {first.process.pid} on " in second.wait("leader_followed")["message"]
-            second.wait("revision_changed")
-            place.move_leases()
-            first.end(signal.SIGKILL)
-            release(workers[0])
-            assert second.wait("leader_elected")["number"] == number + 1
-            second.wait("step_applied", action="stop")
-            assert second.end() == 0
-    assert [workers[0].count("POST"), workers[1].count("POST"), changes(workers[1])] == [1, 0, 1]
 
 
 def test_a_leader_that_was_suspended_past_its_lease_changes_nothing_more(

@@ -13,26 +13,6 @@ from support.daemon_log import InThread
 pytestmark = pytest.mark.slow
 
 
-def test_an_annotation_acts_once_whenever_the_daemon_is_restarted(at: Workplace, standin: StandIn) -> None:
-    resource = Resource(at)
-    resource.offsets(4)
-    first = resource.commit(ALTER)
-    with InThread(at) as daemon:
-        applied = daemon.wait("step_applied", action="alter")
-        assert applied["offset_change"] == f"{resource.name}.alter.{first[:12]}"
-    resource.put(8)
-    resource.offsets(6)
-    with InThread(at) as daemon:
-        daemon.wait("reconciliation_finished")
-        assert daemon.steps() == []
-        resource.commit({})
-        again = resource.commit(ALTER)
-        applied = daemon.wait("step_applied", action="alter")
-        assert applied["offset_change"] == f"{resource.name}.alter.{again[:12]}"
-        assert len(daemon.steps()) == 1
-    assert resource.position == 6
-
-
 def test_a_warning_is_a_condition_until_the_annotation_is_fixed(at: Workplace, standin: StandIn) -> None:
     resource = Resource(at)
     resource.offsets(4)

@@ -58,16 +58,12 @@ def carry_out(orders: Program, runtime: LargeWorld, **fate: Any) -> bool:
     return bool(ended["code"] == 0)
 
 
-@pytest.mark.parametrize("twice", [False, pytest.param(True, marks=pytest.mark.thorough)])
 def test_the_next_run_resumes_at_the_unfinished_chunk(
-    worlds: Iterator[tuple[LargeWorld, StandIn]], orders: Program, twice: bool
+    worlds: Iterator[tuple[LargeWorld, StandIn]], orders: Program
 ) -> None:
     for number, (runtime, standin) in enumerate(worlds):
         lived = carry_out(orders, runtime, die_at=number)
         _require_honest(runtime)
-        if twice and not lived:
-            carry_out(orders, runtime, die_at=9)
-            _require_honest(runtime)
         record, before = runtime.record, standin.count("PATCH")
         if record is None or record.state is OffsetChangeState.OPEN:
             assert [one.result for one in runtime.run()] == [Result.APPLIED]

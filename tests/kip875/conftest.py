@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.names import ClusterName
 from gitops_connect.runtime import SystemClock
-from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.cluster import Sandbox
 from gitops_connect.settings.sections import ClusterSettings
 from kip875.workbench import Kind, Numbers, Workbench
 
@@ -46,19 +45,7 @@ def kind(request: pytest.FixtureRequest) -> Kind:
     return given
 
 
-@pytest.fixture(scope="module")
-def second(sandbox: Sandbox, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """Another Kafka cluster with its own worker, whose sources send at least once, as is Connect's default."""
-    plugins = tuple(map(Path, sandbox.state().plugin_path))
-    directory = tmp_path_factory.mktemp("second") / "sandbox"
-    options = SandboxOptions(
-        directory=directory, workers=1, heap=512, plugin_path=plugins, exactly_once=ExpectedSupport.DISABLED, tied=True
-    )
-    with Sandbox.up(options) as other:
-        yield other
-
-
 @pytest.fixture
-def second_bench(second: Sandbox, tmp_path: Path) -> Iterator[Workbench]:
-    with workbench(second, tmp_path) as bench:
+def second_bench(other_sandbox: Sandbox, tmp_path: Path) -> Iterator[Workbench]:
+    with workbench(other_sandbox, tmp_path) as bench:
         yield bench

@@ -117,25 +117,27 @@ def test_can_view_alter_and_reset_the_offsets_of_a_source_that_targets_a_differe
 
 
 def test_can_view_and_alter_the_offsets_of_an_exactly_once_source_that_targets_a_different_kafka_cluster(
-    bench: Workbench, second: Sandbox
+    bench: Workbench, other_sandbox: Sandbox
 ) -> None:
-    target = targeting(second)
+    target = targeting(other_sandbox)
     subject = bench.subject(Kind.SOURCE, **target)
     bench.watch(subject, **target)
     view_and_alter(bench, subject)
 
 
 def test_can_view_alter_and_reset_the_offsets_of_a_sink_that_targets_a_different_kafka_cluster(
-    bench: Workbench, second: Sandbox
+    bench: Workbench, other_sandbox: Sandbox
 ) -> None:
-    target = targeting(second)
+    target = targeting(other_sandbox)
     there = dataclasses.replace(bench, counted=bench.count(**target))
     view_alter_and_reset(there, there.subject(Kind.SINK, **target))
 
 
-def test_a_sink_whose_admin_client_has_another_cluster_has_no_offsets_there(bench: Workbench, second: Sandbox) -> None:
+def test_a_sink_whose_admin_client_has_another_cluster_has_no_offsets_there(
+    bench: Workbench, other_sandbox: Sandbox
+) -> None:
     """So Connect would change offsets that nothing reads: plans of such changes are blocked."""
-    target = targeting(second)
+    target = targeting(other_sandbox)
     there = dataclasses.replace(bench, counted=bench.count(**target))
     consumer = "consumer.override.bootstrap.servers"
     subject = there.subject(Kind.SINK, **{consumer: target[consumer]})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from acceptance.test_offsets import LINES, Lines
-from acceptance.workplace import SINK, Workplace
+from acceptance.workplace import Workplace
 from forge.gitea_server import GiteaServer
 from forge.project import Project, create_project
 from support.daemon_log import PROGRAM, AsProcess
@@ -22,7 +21,6 @@ from support.docs.docs_pages import DOCS, code
 pytestmark = pytest.mark.e2e
 SECRET = "a-secret-of-the-webhook"
 GUIDE = DOCS / "how-to" / "review-plans-on-gitea.md"
-MORE_LINES = "four\nfive\nsix\n"
 
 
 @dataclass
@@ -42,14 +40,6 @@ class Reviewed:
         command, job = [*PROGRAM, "review", "--server", self.url], {**os.environ, **variables}
         done = subprocess.run(command, cwd=event.parent, env=job, capture_output=True, text=True, check=False)
         assert (done.returncode, text in done.stdout + done.stderr) == (code, True), done
-
-    def expect_no_approval(self, number: int, approve: str) -> None:
-        """Neither a person who may only read approves the plan, nor the owner who names another one."""
-        self.project.comment(number, approve, self.project.reader)
-        assert self.daemon.wait("command_rejected")["author"] == self.project.reader
-        self.project.comment(number, f"gitops-connect approve {'0' * 64}", self.project.owner)
-        self.daemon.wait("approval_rejected")
-        assert [one for one in self.daemon.steps() if one["action"] == "alter"] == []
 
 
 @pytest.fixture
@@ -126,37 +116,3 @@ def test_a_merge_is_refused_until_its_plan_succeeds_and_is_applied_then(reviewed
     assert at.rest("GET", f"/connectors/{at.name('orders')}/offsets") == {"offsets": [lines.entry(4)]}
     assert "Approved" in project.comments(number)[-1]["body"]
     assert reviewed.daemon.all("webhook_received", provider="gitea", message="a push to what is followed")
-
-
-def test_offsets_that_moved_after_the_review_wait_for_an_approval(reviewed: Reviewed) -> None:
-    """The connector itself moves them: it reads on, so that a skip of lines becomes a rewind."""
-    project, lines, at = reviewed.project, reviewed.lines, reviewed.project.at
-    copy, target = at.directory / "copy.txt", len(LINES) + len("four\n")
-    sink = at.document("copy", SINK, "", {"file": str(copy), "topics": at.name("orders")})
-    skip = lines.alter("skip-four", target, "acknowledge: [rewind, skip]")
-    head = project.push("topic", "skip", copy=sink, skip=skip)
-    number = project.open("topic")
-    comment = project.await_comment(number, lambda body: "skip 5 bytes" in body)
-    project.await_status(head, "success")
-
-    reviewed.daemon.send(signal.SIGSTOP)  # otherwise it could plan the open pull request again
-    with lines.file.open("a") as file:
-        file.write(MORE_LINES)
-    lines.await_position(len(LINES + MORE_LINES))
-    merged = project.merge(number)
-    reviewed.daemon.send(signal.SIGCONT)
-
-    status = project.await_status(merged, "failure", "apply")
-    assert status["description"] == "blocked on local: not reviewed"
-    found = at.await_that(lambda: project.comments(number), lambda all_: len(all_) == 2)
-    assert found[0] == comment
-    approve = approval_in(found[1]["body"], "+ rewind of 1 partition (offset change skip-four)")
-    at.await_that(lambda: copy.read_text() if copy.exists() else "", lambda text: text == LINES + MORE_LINES)
-    reviewed.expect_no_approval(number, approve)
-    project.comment(number, approve, project.owner)
-    project.await_status(merged, "success", "apply")
-    assert reviewed.daemon.all("plan_approved")[0]["author"] == project.owner
-    at.await_that(copy.read_text, lambda text: text == LINES + MORE_LINES + "five\nsix\n")
-    lines.await_position(len(LINES + MORE_LINES))
-    comments = at.await_that(lambda: project.comments(number), lambda all_: "Released" in all_[1]["body"])
-    assert len(comments) == 2 + 2 * 3, "three commands, each with its answer"

@@ -74,6 +74,11 @@ class Declared:
         return config | ({"start": "fail"} if self.fails else {}) | ({REJECTED: "true"} if self.rejected else {})
 
     @property
+    def is_seeded(self) -> bool:
+        """Whether the document has initial offsets."""
+        return self.resets and not self.is_strimzi and not self.broken
+
+    @property
     def is_left(self) -> bool:
         return self.is_there and not self.broken and bool(self.hold)
 
@@ -102,7 +107,7 @@ class Declared:
         lines += [f"  restart: {{id: r{self.restart}}}"] if self.restart and not self.is_strimzi else []
         seed = json.dumps([entry(self.name, "a", 7), entry(self.name, "x", 8)])
         seeded = ["  onDelete: {offsets: reset}", f"  initialOffsets: {{offsets: {seed}}}"]
-        lines += seeded if self.resets and not self.is_strimzi else []
+        lines += seeded if self.is_seeded else []
         restarts = "{enabled: true, maxRestarts: 1}"
         lines += [f"  state: {self.state}", f"  autoRestart: {restarts}", f"  config: {json.dumps(config)}"]
         lines += [f"  {self.hold}"] if self.hold else []

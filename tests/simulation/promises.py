@@ -17,7 +17,7 @@ from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.desired import OnManualPause
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
-from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
+from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState, seed_name
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan
 from gitops_connect.plan.situation import Policy
 from simulation.coverage import Feature
@@ -102,6 +102,8 @@ class Promises:
     """The last automatic restart of a connector with this config. Documents allow one."""
     _restarted: Counter[str] = field(default_factory=Counter)
     """How often each connector was restarted automatically."""
+    _new: set[str] = field(default_factory=set)
+    """The connectors that a replica creates with initial offsets, and that nobody has started yet."""
 
     def committed(self, revision: Revision, declared: Mapping[str, Declared]) -> None:
         """People have committed these documents. A changed document ends a manual pause."""
@@ -136,7 +138,7 @@ class Promises:
             )
             assert declared.is_there, f"{verb} {name}, which is not declared"
             assert verb == "create" or declared.state == "running", f"{name} is declared {declared.state}: {verb}"
-        assert not (declared.broken and verb in ("create", "configure")), f"{verb} {name}, whose document is broken"
+        self._require_initial_offsets(verb, name, declared)
         if verb == "delete":
             begun = self.world.accounts.of(name).begun.values()
             is_finished = any(one.kind is OffsetChangeKind.CLEAR for one, _ in begun)  # it is created again
@@ -188,9 +190,21 @@ class Promises:
 
     def _require_config(self, name: str, declared: Declared, config: Mapping[str, str]) -> None:
         """Only the declared config is sent, or one that was declared before and works."""
+        assert not declared.broken, f"{name}, whose document is broken, gets a config"
         config = {key: value for key, value in config.items() if key != "password"}
         earlier = [one[name].config for one in self.commits.values() if not one[name].fails]
         assert config == declared.config or config in earlier, f"{name} gets a config that nobody declared: {config}"
+
+    def _require_initial_offsets(self, verb: str, name: ConnectorName, declared: Declared) -> None:
+        """A new connector is not started before they are set."""
+        if verb == "resume" and name in self._new and declared.is_seeded:
+            record = self.world.ledger.offset_changes.records(LOCAL).get(seed_name(name))
+            is_set = record is not None and record.state is OffsetChangeState.SETTLED
+            assert is_set, f"{name} is started without its initial offsets"
+        if verb in ("resume", "pause", "delete"):
+            self._new.discard(name)
+        elif verb == "create" and declared.is_seeded:
+            self._new.add(name)
 
     def _require_hold_respected(self, replica: Replica, verb: str, name: str, *, has_begun: bool) -> None:
         observed = replica.observed
@@ -207,6 +221,7 @@ class Promises:
 
     def by_hand(self, verb: str, name: str) -> None:
         """Someone sends a request to a worker now. A pause counts if the connector runs as it is declared."""
+        self._new.discard(name)
         if verb not in ("restart", "alter"):
             self.paused.pop(name, None)
         if verb == "delete":
