@@ -22,6 +22,11 @@ class FileFormat(Enum):
     PROPERTIES = "properties"
     TERRAFORM = "terraform"
     KSQLDB = "ksqldb"
+    CONFLUENT = "confluent"
+    AIVEN = "aiven"
+    NS4KAFKA = "ns4kafka"
+    KPOPS = "kpops"
+    MSK = "msk"
 
 
 class TargetFormat(Enum):
@@ -85,7 +90,8 @@ _REFERENCE = re.compile(
     r"""\(?(?:
       (?:count|data|each|local|module|path|self|terraform|var)(?:\.[A-Za-z_][\w-]*)+
     | [a-z][a-z0-9]*_[a-z0-9_]*(?:\.[A-Za-z_][\w-]*){2,}    # the attribute of a resource
-    | \$\{[A-Za-z_][A-Za-z0-9_@]*\}                        # ksqlDB
+    | \$\{[A-Za-z_][A-Za-z0-9_@]*\}                        # ksqlDB, OpenShift
+    | \{\{\ *[A-Za-z_][A-Za-z0-9_]*\ *\}\}                  # Jinja
     )\)?""",
     re.VERBOSE,
 )

@@ -14,7 +14,7 @@ from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import parse, parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
-from gitops_connect.exchange.readers import jikkou, json_configs, json_nodes, ksqldb, properties, terraform
+from gitops_connect.exchange.readers import forms, jikkou, json_configs, json_nodes, ksqldb, properties, terraform
 from gitops_connect.exchange.readers.reading import Findings, Part
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -41,6 +41,7 @@ _TEXT: dict[FileFormat, Callable[[Blob, Findings], None]] = {
     FileFormat.TERRAFORM: terraform.read,
     FileFormat.KSQLDB: ksqldb.read,
 }
+_MAPPINGS = (terraform.read_json, json_configs.read, forms.read_nested)
 _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
 _MAX_UNREADABLE = 10
 """Documents of one file. A document of which nothing can be read may cost as much time as a large one."""
@@ -150,7 +151,7 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
             _read_one(Part.of(item), forced, findings)
         return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
-    if not (recognized or terraform.read_json(part, findings) or json_configs.read(part, findings)):
+    if not (recognized or any(read(part, findings) for read in _MAPPINGS)):
         kind = part.get("kind").value
         what = f"a {kind}" if isinstance(kind, str) else "no connector"
         findings.note(
@@ -161,6 +162,12 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
 def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) -> bool:
     """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
+    if forced is None and forms.read(part, findings):
+        return True
+    group = version.partition("/")[0]
+    if group in strimzi.COPIES or forced is FileFormat.STRIMZI:
+        part = Part.of(recognition.as_strimzi(part.document, (group,)))
+        version = str(part.get("apiVersion").value or "")
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
         findings.documents.append(part.document)
     elif kind == "KafkaConnector" and (version.startswith(JIKKOU) or forced is FileFormat.JIKKOU):

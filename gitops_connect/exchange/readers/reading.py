@@ -9,7 +9,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,7 @@ class Draft:
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     sensitive: set[str] = field(default_factory=set)
     places: dict[str, Location] = field(default_factory=dict, repr=False)
 
@@ -74,6 +75,7 @@ class Draft:
             annotations=self.annotations,
             unknown={key: expression for key, expression in self.unknown.items() if key != NAME},
             sensitive=frozenset(self.sensitive),
+            fields=self.fields,
             places=self.places,
         )
 
@@ -229,11 +231,18 @@ class Part:
             yield from (Part(self.document, one, (*self.pointer, at)) for at, one in enumerate(self.value))
 
 
-def add_config(draft: Draft, part: Part, findings: Findings) -> None:
-    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
+def add_config(
+    draft: Draft, part: Part, findings: Findings, expression_of: Callable[[object], str | None] = lambda value: None
+) -> None:
+    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text.
+
+    `expression_of` gives the expression of a value that is not in the file, or None.
+    """
     for key, value in part.fields():
         draft.places[key] = value.location
-        if value.value is None:
+        if (expression := expression_of(value.value)) is not None:
+            draft.unknown[key] = expression
+        elif value.value is None:
             # the key is not shown: it may be a part of a secret, as `y` in `{a: x,y}`
             summary = "this config key has no value: it is left out"
             findings.warning("convert/null", summary, value.location, "set a value, or remove the key")
