@@ -16,7 +16,7 @@ import yaml
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.recognition import CONFLUENT
 from gitops_connect.exchange.declarations import FileFormat, reference_of
-from gitops_connect.exchange.readers.reading import Draft, Findings, Part, add_config, state_of, texts_of
+from gitops_connect.exchange.readers.reading import Draft, ExpressionOf, Findings, Part, add_config, state_of, texts_of
 
 _CLASS_NAME = re.compile(r"[\w.$]*(?:Connector|Source|Sink)", re.ASCII)
 _EXPRESSION = "{{"
@@ -27,22 +27,27 @@ _FIELDS = {"class": CLASS, "tasks": TASKS}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A format: `match` recognizes it, and `fields` has the paths of each field, and those that mean nothing here."""
+    """A format: `match` recognizes it, and `fields` has the paths of each field, and those that mean nothing here.
+
+    `is_template`: values may be expressions of Jinja, of Helm, of an operator or of CloudFormation.
+    """
 
     format: FileFormat
     what: str
     match: Mapping[str, re.Pattern[str]]
     fields: Mapping[str, tuple[tuple[str, ...], ...]]
+    is_template: bool
 
     @staticmethod
     def of(row: Mapping[str, Any]) -> Form:
         match = {path: re.compile(pattern, re.ASCII) for path, pattern in row.get("match", {}).items()}
         paths = {field: one for field, one in row.items() if isinstance(one, list)}
         fields = {field: tuple(tuple(path.split(".")) for path in one) for field, one in paths.items()}
-        return Form(FileFormat(row["format"]), row["what"], match, fields)
+        return Form(FileFormat(row["format"]), row["what"], match, fields, row.get("template", False))
 
     def matches(self, part: Part) -> bool:
-        return all((text := part.get(path).text) and one.fullmatch(text) for path, one in self.match.items())
+        values = {field: part.value.get(field) for field in self.match}
+        return all(isinstance(text, str) and self.match[field].fullmatch(text) for field, text in values.items())
 
     def get(self, part: Part, field: str) -> Part:
         """The first field with a value, or a part with None."""
@@ -51,6 +56,10 @@ class Form:
 
 
 *_FORMS, _ENTRY = map(Form.of, yaml.safe_load(files(__package__).joinpath("forms.yaml").read_text("utf-8")))
+
+
+_MARKS = {CLASS, *(path[0] for path in _ENTRY.fields["config"]), *(field for one in _FORMS for field in one.match)}
+"""Every connector has one of these fields: other mappings are passed by fast."""
 
 
 def read(part: Part, findings: Findings) -> bool:
@@ -68,6 +77,8 @@ def read_nested(part: Part, findings: Findings) -> bool:
         key, one = rest.pop()
         if not isinstance(one.value, Mapping):
             rest += reversed([("", item) for item in one.items()])
+        elif _MARKS.isdisjoint(one.value):
+            rest += reversed([*one.fields()])
         elif read(one, findings):
             found = True
         elif _is_entry(one):
@@ -90,21 +101,23 @@ def _is_entry(part: Part) -> bool:
 def _read(form: Form, part: Part, key: str, findings: Findings) -> None:
     config = form.get(part, "config")
     is_flat = form is _ENTRY and not isinstance(config.value, Mapping)
-    name = form.get(part, "name").text or key
+    own_name = form.get(part, "name").text
+    name = own_name or (key if form is _ENTRY else "")
     unnamed = "the connector has no name" if _EXPRESSION not in name else f"its name is {reference_of(name)}"
     draft = findings.draft(name if _EXPRESSION not in name else "", form.format, part.location, unnamed)
     if draft is None:
         return
-    if not form.get(part, "name").text and "connector" not in str(part.pointer[-2:-1]).lower():
+    if not own_name and "connector" not in str(part.pointer[-2:-1]).lower():
         summary = f"the connector has no name: it is called {name!r}, as its key is"
         findings.warning("convert/name", summary, part.location, "add a field `name` if this is not its name")
     if not is_flat:
         _warn_of_rest(form, part, findings)
     draft.state = state_of(form.get(part, "state"), findings)
     draft.cluster = form.get(part, "cluster").text or ""
-    add_config(draft, part if is_flat else config, findings, _expression)
+    expression_of = _expression if form.is_template else None
+    add_config(draft, part if is_flat else config, findings, expression_of)
     for field in _FIELDS if not is_flat else ():
-        _add_field(draft, field, form.get(part, field), findings)
+        _add_field(draft, field, form.get(part, field), expression_of, findings)
     _add_restarts(draft, form.get(part, "restart"), findings)
     draft.labels = texts_of(form.get(part, "labels"), findings)
     draft.annotations = _annotations(form.get(part, "annotations"), findings)
@@ -137,12 +150,12 @@ def _warn_of_rest(form: Form, part: Part, findings: Findings) -> None:
                 findings.warning("convert/unknown-field", summary, value.location)
 
 
-def _add_field(draft: Draft, field: str, value: Part, findings: Findings) -> None:
+def _add_field(draft: Draft, field: str, value: Part, expression_of: ExpressionOf, findings: Findings) -> None:
     key, text = _FIELDS[field], value.text
     if text is None:
         return
     draft.places[key] = value.location
-    if expression := _expression(text):
+    if expression_of and (expression := expression_of(text)):
         draft.unknown[key] = expression
         return
     if draft.config.get(key, text) != text:

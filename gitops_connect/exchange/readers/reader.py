@@ -14,7 +14,16 @@ from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import parse, parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
-from gitops_connect.exchange.readers import forms, jikkou, json_configs, json_nodes, ksqldb, properties, terraform
+from gitops_connect.exchange.readers import (
+    forms,
+    jikkou,
+    json_configs,
+    json_nodes,
+    ksqldb,
+    openshift,
+    properties,
+    terraform,
+)
 from gitops_connect.exchange.readers.reading import Findings, Part
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -47,7 +56,8 @@ _MAX_UNREADABLE = 10
 """Documents of one file. A document of which nothing can be read may cost as much time as a large one."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
-    rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
+    rb"connector\.class|connectorClass|kafka-connect_connector|aiven_kafka_connector|confluent_connector"
+    rb"|aws_mskconnect_connector|platform\.confluent\.io|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
 )
 """What every file with a connector contains. Errors of other files are not reported as errors."""
 
@@ -139,7 +149,8 @@ def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
         findings.note("convert/no-connector", summary, where)
     elif _contains(_TEMPLATE, blob.content):
         summary = f"the file is a template, which has to be rendered first: {problem.summary}"
-        findings.error("convert/template", summary, where, "convert the output of the template, as of `helm template`")
+        hint = "convert the output of the template, as of `helm template`, or put each expression in quotes"
+        findings.error("convert/template", summary, where, hint)
     else:
         findings.error(problem.rule, problem.summary, where, problem.hint)
 
@@ -148,6 +159,10 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
     listed = part if isinstance(part.value, list) else part.get("items")
     if isinstance(listed.value, list) and (listed is part or str(part.get("kind").value).endswith("List")):
         for item in items_of(listed.document, listed.value, listed.pointer):
+            _read_one(Part.of(item), forced, findings)
+        return
+    if openshift.is_template(part):
+        for item in openshift.objects(part, findings):
             _read_one(Part.of(item), forced, findings)
         return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False

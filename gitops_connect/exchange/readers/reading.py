@@ -25,6 +25,8 @@ from gitops_connect.model.suggestions import did_you_mean
 
 Place = Location | tuple[int, int]
 """A location, or a line and a column of the file."""
+ExpressionOf = Callable[[object], str | None] | None
+"""Gives the expression of a value that is not in the file, or None."""
 MAX_CONNECTORS = 10_000
 MAX_KEYS = 100_000
 """Connectors, and their config keys: of one file, and of all files of a command. Each is kept until all are written."""
@@ -89,6 +91,7 @@ class Findings:
     documents: list[Document] = field(default_factory=list)
     resources: list[Document] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    parameters: set[str] = field(default_factory=set)
     _keys: int = 0
     _counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     _name: ConnectorName | None = None
@@ -154,6 +157,7 @@ class Findings:
             documents=tuple(self.documents),
             resources=tuple(self.resources),
             diagnostics=Diagnostics.of(self.diagnostics),
+            parameters=frozenset(self.parameters),
             recognized=bool(self.declarations or self.documents or self.resources or problems),
         )
 
@@ -231,16 +235,11 @@ class Part:
             yield from (Part(self.document, one, (*self.pointer, at)) for at, one in enumerate(self.value))
 
 
-def add_config(
-    draft: Draft, part: Part, findings: Findings, expression_of: Callable[[object], str | None] = lambda value: None
-) -> None:
-    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text.
-
-    `expression_of` gives the expression of a value that is not in the file, or None.
-    """
+def add_config(draft: Draft, part: Part, findings: Findings, expression_of: ExpressionOf = None) -> None:
+    """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
     for key, value in part.fields():
         draft.places[key] = value.location
-        if (expression := expression_of(value.value)) is not None:
+        if expression_of and (expression := expression_of(value.value)) is not None:
             draft.unknown[key] = expression
         elif value.value is None:
             # the key is not shown: it may be a part of a secret, as `y` in `{a: x,y}`
