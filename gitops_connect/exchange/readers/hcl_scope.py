@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
+from gitops_connect.documents.encoding import Refused, place_after
 from gitops_connect.exchange.readers.hcl import (
     Attribute,
     HclBlock,
@@ -28,7 +30,7 @@ from gitops_connect.model.sensitivity import is_sensitive_key
 _MAX_DEPTH = 10
 """References to references. A local may refer to itself."""
 _MAX_WORK = 5_000_000
-"""Characters and items that are looked at: thousands of references may mean one large value."""
+"""Characters and items that are looked at. Thousands of references may mean one large value: the rest stay unknown."""
 _STEP_WORK = 10
 """What a look-up costs in addition, as a number of characters."""
 _PATH = r'(?:var|local|each)(?:\.[^\W\d][\w-]*|\["[^"$%\\]*"\])+'
@@ -49,7 +51,9 @@ class Scope:
         self.used: set[str] = set()
         for block in blocks:
             if isinstance(block, HclBlock):
-                self._values |= _declared(text, block)
+                # what only Terraform can read has no value here; it is no reason to refuse the file
+                with suppress(NotHcl):
+                    self._values |= _declared(text, block)
 
     def instances(self, attributes: Mapping[str, Value]) -> Iterator[Mapping[str, Value]]:
         """The attributes of each instance of a resource, with the values of their references."""
@@ -58,6 +62,9 @@ class Scope:
         for values in [{}] if each is None else each:
             self._values |= values
             yield {name: self._config(self._resolved(one)) for name, one in rest.items()}
+            if self._left < 0 and each is not None:
+                place = place_after(self._text[: next(iter(attributes.values())).at])
+                raise Refused("document/too-many", "for_each declares too many values", place, "split the file")
             self._values = {name: one for name, one in self._values.items() if name not in values}
 
     def _each(self, value: Value | None) -> list[dict[str, Value]] | None:
@@ -65,6 +72,8 @@ class Scope:
         found = self._resolved(value) if value is not None else None
         if isinstance(found, Unknown) and (opening := _SET.match(self._text, found.at)):
             found = self._resolved(Unknown(opening[1], found.at)) if opening[1] else replace(found, at=opening.end())
+            if not self._text.startswith("[", found.at):
+                return None
             named = [self._resolved(one) for one in elements(self._text, found.at)]
             found = Object(tuple((one, one) for one in named if isinstance(one, Literal | Unknown)), found.at)
         if not isinstance(found, Object) or not all(isinstance(key, Literal) for key, _ in found.items):
@@ -78,19 +87,23 @@ class Scope:
 
     def _resolved(self, value: Value, depth: int = 0) -> Value:
         """The value of a reference, of a string with references, or of `merge`. Other values are returned as is."""
-        self._work(len(value.text) if isinstance(value, Literal) else 1, value)
-        if not isinstance(value, Unknown) or depth > _MAX_DEPTH:
-            return value
+        self._left -= _STEP_WORK + (len(value.text) if isinstance(value, Literal) else 0)
+        if isinstance(value, Unknown) and depth <= _MAX_DEPTH and self._left > 0:
+            with suppress(NotHcl):
+                return self._evaluated(value, depth)
+        return value
+
+    def _evaluated(self, value: Unknown, depth: int) -> Value:
         if value.expression[0] == '"':
             return self._string(value, depth)
         if _REFERENCE.fullmatch(value.expression):
             return self._referred(value, depth)
         if opening := _MERGE.match(self._text, value.at):
             arguments = elements(self._text, opening.end() - 1)
-            self._work(_STEP_WORK * len(arguments), value)
+            self._left -= _STEP_WORK * len(arguments)
             maps = [self._resolved(one, depth + 1) for one in arguments]
             found = [one for one in maps if isinstance(one, Object)]
-            self._work(sum(len(one.items) for one in found), value)
+            self._left -= sum(len(one.items) for one in found)
             return Object(tuple(item for one in found for item in one.items), value.at) if found == maps else value
         return value
 
@@ -102,8 +115,8 @@ class Scope:
         for step in steps[1:]:
             opened = self._opened(self._resolved(found, depth + 1)) if found is not None else None
             within = opened.items if isinstance(opened, Object) else ()
-            self._work(len(within), value)
-            found = next((one for key, one in within if isinstance(key, Literal) and key.text == step), None)
+            self._left -= len(within)
+            found = next((one for key, one in within[::-1] if isinstance(key, Literal) and key.text == step), None)
         if found is None:
             return value
         if root == "var":
@@ -115,7 +128,7 @@ class Scope:
         if not isinstance(value, Object) or value.items:
             return value
         opened, end = value_at(self._text, value.at)
-        self._work(end - value.at, value)
+        self._left -= end - value.at
         return opened
 
     def _string(self, value: Unknown, depth: int) -> Value:
@@ -131,11 +144,6 @@ class Scope:
                 return value
             parts.append(inner.text)
         return Literal("".join([*parts, unescape(raw[at:], value.at)]), value.at)
-
-    def _work(self, amount: int, value: Value) -> None:
-        self._left -= amount + _STEP_WORK
-        if self._left < 0:
-            raise NotHcl("its references mean too many values", value.at)
 
 
 def _declared(text: str, block: HclBlock) -> Mapping[str, Value]:

@@ -177,7 +177,7 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
 def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) -> bool:
     """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
-    if forced is None and forms.read(part, findings):
+    if forced not in (FileFormat.GITOPS_CONNECT, FileFormat.STRIMZI, FileFormat.JIKKOU) and forms.read(part, findings):
         return True
     group = version.partition("/")[0]
     if group in strimzi.COPIES or forced is FileFormat.STRIMZI:
