@@ -153,6 +153,8 @@ def _declared(text: str, block: HclBlock) -> Mapping[str, Value]:
     fields = {one.name: one.value for one in items(text, block.start, block.end) if isinstance(one, Attribute)}
     if block.type == "locals":
         return {f"local.{name}": one for name, one in fields.items()}
-    default, hidden = fields.get("default"), fields.get("sensitive", Literal("false", 0))
-    is_known = default is not None and not isinstance(default, Null) and hidden == Literal("false", hidden.at)
-    return {f"var.{block.labels[0]}": default} if default is not None and is_known and block.labels else {}
+    default, hidden = fields.get("default"), fields.get("sensitive")
+    is_hidden = hidden is not None and not (isinstance(hidden, Literal) and hidden.text == "false")
+    if default is None or isinstance(default, Null) or is_hidden or not block.labels:
+        return {}
+    return {f"var.{block.labels[0]}": default}
