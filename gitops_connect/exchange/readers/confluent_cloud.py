@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
 from typing import Any
-
-import yaml
 
 from gitops_connect.documents.fields import CLASS
 from gitops_connect.exchange.readers.reading import Draft, Findings
 from gitops_connect.model.findings import word_or_kind
 
-_TABLE = yaml.safe_load(files(__package__).joinpath("confluent_cloud.yaml").read_text("utf-8"))
+_TABLE = tomllib.loads(files("gitops_connect.exchange.readers").joinpath("confluent_cloud.toml").read_text("utf-8"))
 _CLASSES: Mapping[str, Mapping[str, Any]] = _TABLE["classes"]
 _PREFIX = "confluent."
 """Keys such as `confluent.custom.plugin.id`: they say how Confluent Cloud runs the connector."""
@@ -28,7 +27,7 @@ def translate(draft: Draft, findings: Findings) -> None:
         )
         findings.error("convert/class", summary, draft.locate(CLASS), "write a config for a plugin of your workers")
         return
-    known = {*_TABLE["left_out"].split(), *row.get("left_out", "").split()}
+    known = {*_TABLE["left_out"], *row.get("left_out", ())}
     rest = sorted(key for key in {**draft.config, **draft.unknown} if key in known or key.startswith(_PREFIX))
     for key in rest:
         draft.config.pop(key, None)
@@ -38,5 +37,5 @@ def translate(draft: Draft, findings: Findings) -> None:
         hint = "set key.converter and value.converter if the workers have other ones, and check what the rest meant"
         findings.warning("convert/unknown-field", summary, draft.location, hint)
     draft.config |= {CLASS: row.get("class", managed), **row.get("set", {})} if managed else {}
-    missing = [key for key in row.get("missing", "").split() if key not in draft.config and key not in draft.unknown]
+    missing = [key for key in row.get("missing", ()) if key not in draft.config and key not in draft.unknown]
     draft.unknown |= dict.fromkeys(missing, "")

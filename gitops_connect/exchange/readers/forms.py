@@ -1,4 +1,4 @@
-"""Connectors in formats that differ in the names of their fields only (`forms.yaml`), at any depth of a document.
+"""Connectors in formats that differ in the names of their fields only (`forms.toml`), at any depth of a document.
 
 So are Helm's values, Ansible's variables (`kafka_connect_connectors`) and wrapper keys (`connectors: […]`) read.
 """
@@ -6,12 +6,11 @@ So are Helm's values, Ansible's variables (`kafka_connect_connectors`) and wrapp
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
-
-import yaml
 
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.recognition import CONFLUENT
@@ -55,7 +54,8 @@ class Form:
         return next((one for one in found if one.value is not None), Part(part.document, None, part.pointer))
 
 
-*_FORMS, _ENTRY = map(Form.of, yaml.safe_load(files(__package__).joinpath("forms.yaml").read_text("utf-8")))
+_TABLE = tomllib.loads(files("gitops_connect.exchange.readers").joinpath("forms.toml").read_text("utf-8"))
+*_FORMS, _ENTRY = map(Form.of, _TABLE["form"])
 
 
 _MARKS = {CLASS, *(path[0] for path in _ENTRY.fields["config"]), *(field for one in _FORMS for field in one.match)}
