@@ -12,7 +12,7 @@ from gitops_connect.exchange.readers.reading import Draft, Findings
 from gitops_connect.model.findings import word_or_kind
 
 _TABLE = tomllib.loads(files("gitops_connect.exchange.readers").joinpath("confluent_cloud.toml").read_text("utf-8"))
-_CLASSES: Mapping[str, Mapping[str, Any]] = _TABLE["classes"]
+_PLUGINS: Mapping[str, Mapping[str, Any]] = {name: row for row in _TABLE["plugin"] for name in row["managed"]}
 _PREFIX = "confluent."
 """Keys such as `confluent.custom.plugin.id`: they say how Confluent Cloud runs the connector."""
 
@@ -20,7 +20,7 @@ _PREFIX = "confluent."
 def translate(draft: Draft, findings: Findings) -> None:
     """Replace a managed class, and the keys that its plugin does not have. The class of a custom plugin is kept."""
     managed = draft.config.get(CLASS, "")
-    row = _CLASSES.get(managed, {})
+    row = _PLUGINS.get(managed, {})
     if not row and "." not in managed and CLASS in draft.config:
         summary = (
             f"only Confluent Cloud has the class {word_or_kind(managed)}: no plugin is known that reads its config"

@@ -157,11 +157,13 @@ def _add_field(draft: Draft, field: str, value: Part, expression_of: ExpressionO
     draft.places[key] = value.location
     if expression_of and (expression := expression_of(text)):
         draft.unknown[key] = expression
+        draft.config.pop(key, None)
         return
     if draft.config.get(key, text) != text:
         summary = f"{value.pointer[-1]} is {text!r}, but the config's {key} is {draft.config[key]!r}"
         findings.error("convert/value", summary, value.location, "keep one of them only")
     draft.config[key] = text
+    draft.unknown.pop(key, None)
 
 
 def _add_restarts(draft: Draft, policy: Part, findings: Findings) -> None:
