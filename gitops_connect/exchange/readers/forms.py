@@ -103,8 +103,9 @@ def _read(form: Form, part: Part, key: str, findings: Findings) -> None:
     is_flat = form is _ENTRY and not isinstance(config.value, Mapping)
     own_name = form.get(part, "name").text
     name = own_name or (key if form is _ENTRY else "")
-    unnamed = "the connector has no name" if _EXPRESSION not in name else f"its name is {reference_of(name)}"
-    draft = findings.draft(name if _EXPRESSION not in name else "", form.format, part.location, unnamed)
+    is_unknown = form.is_template and _EXPRESSION in name
+    unnamed = f"its name is {reference_of(name)}" if is_unknown else "the connector has no name"
+    draft = findings.draft("" if is_unknown else name, form.format, part.location, unnamed)
     if draft is None:
         return
     if not own_name and "connector" not in str(part.pointer[-2:-1]).lower():
