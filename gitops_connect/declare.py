@@ -83,7 +83,7 @@ def declare(
     checkout = source.fetch()
     if before is not None and checkout is before.checkout:
         return before
-    documents = translate(load(checkout, caches.files), options.strimzi, caches.strimzi)
+    documents = translate(load(checkout, caches.files, options.strimzi.api_groups), options.strimzi, caches.strimzi)
     annotated = list(find_annotated(documents, options.strimzi))
     documents, requests = with_requests(documents, annotated, find_additions(checkout.history, annotated))
     problems = document_schemas.check(documents, caches.schemas)

@@ -26,31 +26,37 @@ CONFIG_MAPS = Documents()
 """For a file with ConfigMaps that is not parsed until a resource of Strimzi names a ConfigMap."""
 
 
-def read_file(blob: Blob) -> Documents | None:
-    """The file's documents; None if none declares anything. A manifest may be larger than any document."""
+def read_file(blob: Blob, groups: Collection[str] = ()) -> Documents | None:
+    """The file's documents; None if none declares anything. A manifest may be larger than any document.
+
+    Resources of the API groups `groups` are read as Strimzi's.
+    """
     content = blob.content
     if len(content) > MAX_SIZE:
-        is_ours = recognition.says_ours(content) or recognition.says_strimzi(content)
+        is_ours = recognition.says_ours(content) or recognition.says_strimzi(content, groups)
         return _too_large(blob.path) if is_ours else None
-    if recognition.may_declare(content):
-        return _sort_out(blob, _unpacked(parse(blob)))
+    if recognition.may_declare(content, groups):
+        return _sort_out(blob, _unpacked(parse(blob), groups), groups)
     return CONFIG_MAPS if recognition.may_be_config_map(content) else None
 
 
 def read_config_maps(blob: Blob) -> Documents | None:
     """The ConfigMaps of a file without other documents that matter, or None. Its errors are not reported."""
-    found = _those(_unpacked(parse(blob)).documents, recognition.classify_resource, Membership.CONFIG_MAP)
+    found = _those(_unpacked(parse(blob), ()).documents, recognition.classify_resource, Membership.CONFIG_MAP)
     return Documents(strimzi=found) if found else None
 
 
-def _unpacked(file: Documents) -> Documents:
-    documents, broken = tuple(recognition.unpacked(file.documents)), tuple(recognition.unpacked(file.broken))
+def _unpacked(file: Documents, groups: Collection[str]) -> Documents:
+    documents, broken = (
+        tuple(recognition.as_strimzi(one, groups) for one in recognition.unpacked(some))
+        for some in (file.documents, file.broken)
+    )
     return replace(file, documents=documents, broken=broken)
 
 
-def _sort_out(blob: Blob, file: Documents) -> Documents | None:
+def _sort_out(blob: Blob, file: Documents, groups: Collection[str]) -> Documents | None:
     """Keep our documents and Strimzi's resources, and report mistaken ones. Errors of templates are not reported."""
-    ours, theirs = recognition.says_ours(blob.content), recognition.says_strimzi(blob.content)
+    ours, theirs = recognition.says_ours(blob.content), recognition.says_strimzi(blob.content, groups)
     if theirs and _is_template(blob, file):
         warning = recognition.template_file(blob.path, blob.content)
         return Documents(diagnostics=Diagnostics.of([warning]), complete=False)
@@ -59,7 +65,7 @@ def _sort_out(blob: Blob, file: Documents) -> Documents | None:
     mistaken = _those(every, is_own, Membership.MISTAKEN)
     mistaken_resources = _those(every, recognition.classify_resource, Membership.MISTAKEN)
     mistakes = [*map(recognition.mistake, mistaken), *map(recognition.resource_mistake, mistaken_resources)]
-    templates = _found(recognition.template_object(one) for one in every)
+    templates = _found(recognition.template_object(one, groups) for one in every)
     warnings = [*_found(recognition.look_alike(one) for one in every), *templates]
     if not (ours or theirs or mistakes):
         return Documents(diagnostics=Diagnostics.of(warnings), complete=not templates) if warnings else None
@@ -151,11 +157,15 @@ class ParseCache:
         self.kustomizations: Mapping[Key, frozenset[str]] = {}
 
 
-def load(files: Files, cache: ParseCache) -> Documents:
-    """All documents of a revision. Files that the cache lacks are read together; errors of reading are passed on."""
+def load(files: Files, cache: ParseCache, groups: Collection[str] = ()) -> Documents:
+    """All documents of a revision. Files that the cache lacks are read together; errors of reading are passed on.
+
+    Resources of the API groups `groups` are read as Strimzi's.
+    """
+    read = partial(read_file, groups=groups)
     visible = sorted((entry for entry in files.entries if is_visible(entry.path)), key=lambda entry: entry.path)
     parsed = {_key(entry): cache.files[_key(entry)] for entry in visible if _key(entry) in cache.files}
-    parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read_file)
+    parsed |= _parsed(files, [entry for entry in visible if _key(entry) not in parsed], read)
     built = _built_files(files, cache, visible, parsed)
     visible = [entry for entry in visible if entry.path not in built] if built else visible
     kept = (file for entry in visible if (file := parsed[_key(entry)]) is not None)

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
+from functools import cache
 from typing import Any
 
 from gitops_connect.documents.fields import items_of
 from gitops_connect.documents.nodes import MappingNode, Node, ScalarNode
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.documents import KINDS, Document
+from gitops_connect.model.documents import KINDS, Document, Pointer
 from gitops_connect.model.findings import word_or_kind
 from gitops_connect.model.suggestions import closest, did_you_mean
 
@@ -22,6 +24,8 @@ API_VERSION = "gitops-connect/v1"
 GROUP = "gitops-connect/"
 JIKKOU = "kafka.jikkou.io/"
 """The API group of Jikkou, which has a `KafkaConnector` too, and reads its files without Kubernetes."""
+CONFLUENT = "platform.confluent.io/"
+"""The API group of Confluent for Kubernetes, which has a `Connector`."""
 SUFFIXES = (".yaml", ".yml", ".json")
 
 _OURS = re.compile(rb"^[^#\n]*\bgitops-connect/v\d", re.MULTILINE)
@@ -36,7 +40,8 @@ _OTHER_KINDS = (
     *("Kafka", "KafkaBridge", "KafkaConnect", "KafkaConnectS2I", "KafkaMirrorMaker"),
     *("KafkaNodePool", "KafkaRebalance", "KafkaTopic", "KafkaUser"),
 )
-_STRIMZI_GROUP = re.compile(rb"^[^#\n]*\bkafka\.strimzi\.io/", re.MULTILINE)
+_PREFIX = "strimzi.io/"
+"""Of the labels and annotations that mean something to Strimzi."""
 _STRIMZI_KIND = re.compile(rb"(?<![\w.-])[\"']?kind[\"']?\s*:\s*[\"']?(KafkaConnector|KafkaMirrorMaker2)\b")
 _CONFIG_MAP = re.compile(rb"(?<![\w.-])[\"']?kind[\"']?\s*:\s*[\"']?ConfigMap\b")
 _ACTION = re.compile(rb"^[^#\n]*\{\{.*\}\}", re.MULTILINE)
@@ -109,23 +114,63 @@ def look_alike(document: Document) -> Diagnostic | None:
     if kind in strimzi.KINDS and closest(version.partition("/")[0], [strimzi.GROUP]) is not None:
         return None
     summary = f"a {kind} of {version} is not a gitops-connect document, and is ignored"
-    hint = "`gitops-connect convert` reads it" if version.startswith(JIKKOU) else ""
+    hint = "`gitops-connect convert` reads it" if version.startswith((JIKKOU, CONFLUENT)) else ""
+    if kind in strimzi.KINDS and not hint:
+        hint = "if it has the fields of Strimzi's resources, name its API group in [strimzi] api_groups of the settings"
     return Diagnostic(Severity.WARNING, "document/foreign", summary, document.locate(("apiVersion",)), hint)
 
 
 # Resources of Strimzi, ConfigMaps, and templates that become such resources.
 
 
-def says_strimzi(content: bytes) -> bool:
-    """True if a file names Strimzi's API group and a kind that declares connectors: all of its errors are reported."""
+@cache
+def _group_pattern(groups: tuple[str, ...]) -> re.Pattern[bytes]:
+    """Matches a line that names Strimzi's API group, or one of the others."""
+    names = b"|".join(re.escape(one).encode() for one in (strimzi.GROUP, *groups))
+    return re.compile(rb"^[^#\n]*\b(?:%b)/" % names, re.MULTILINE)
+
+
+def says_strimzi(content: bytes, groups: Collection[str] = ()) -> bool:
+    """True if a file names Strimzi's API group and a kind that declares connectors: all of its errors are reported.
+
+    Here and below, resources of the API groups `groups` count as Strimzi's.
+    """
     content = _narrow(content)
-    return _STRIMZI_GROUP.search(content) is not None and _STRIMZI_KIND.search(content) is not None
+    return _group_pattern(tuple(groups)).search(content) is not None and _STRIMZI_KIND.search(content) is not None
 
 
-def may_declare(content: bytes) -> bool:
+def may_declare(content: bytes, groups: Collection[str] = ()) -> bool:
     """True if the file must be parsed: it names the API version or a kind of gitops-connect or of Strimzi."""
     content = _narrow(content)
-    return any(one.search(content) for one in (_OURS, _KIND, _STRIMZI_GROUP, _STRIMZI_KIND))
+    return any(one.search(content) for one in (_OURS, _KIND, _STRIMZI_KIND, _group_pattern(tuple(groups))))
+
+
+def as_strimzi(document: Document, groups: Collection[str]) -> Document:
+    """A resource of one of the API groups as a resource of Strimzi, with its labels and annotations."""
+    group, slash, version = str(document.value.get("apiVersion")).partition("/")
+    if group not in groups or not slash:
+        return document
+    prefix, metadata = f"{group}/", document.section("metadata")
+
+    def named(key: str) -> str:
+        return f"{_PREFIX}{key.removeprefix(prefix)}" if key.startswith(prefix) else key
+
+    def placed(pointer: Pointer) -> Pointer:
+        match pointer:
+            case ("metadata", "labels" | "annotations" as section, str() as key, *rest):
+                return ("metadata", section, named(key), *rest)
+            case _:
+                return pointer
+
+    texts = {one: metadata[one] for one in ("labels", "annotations") if isinstance(metadata.get(one), Mapping)}
+    renamed = {one: {named(key): text for key, text in found.items()} for one, found in texts.items()}
+    value = {**document.value, "apiVersion": f"{strimzi.GROUP}/{version}"}
+    return replace(
+        document,
+        value={**value, "metadata": {**metadata, **renamed}} if renamed else value,
+        positions={placed(pointer): place for pointer, place in document.positions.items()},
+        texts={placed(pointer): text for pointer, text in document.texts.items()},
+    )
 
 
 def may_be_config_map(content: bytes) -> bool:
@@ -202,13 +247,14 @@ def template_file(path: str, content: bytes) -> Diagnostic:
     return _template(Location(path, line), ", ".join(kinds))
 
 
-def template_object(document: Document) -> Diagnostic | None:
+def template_object(document: Document, groups: Collection[str] = ()) -> Diagnostic | None:
     """The warning for an OpenShift `Template` that contains a resource of Strimzi, or None for other documents."""
     if document.value.get("kind") != "Template":
         return None
     objects = document.value.get("objects")
     resources = [one for one in objects if isinstance(one, Mapping)] if isinstance(objects, list) else []
-    names = {str(one.get("kind")) for one in resources if str(one.get("apiVersion")).startswith(strimzi.GROUP)}
+    known = (strimzi.GROUP, *groups)
+    names = {str(one.get("kind")) for one in resources if str(one.get("apiVersion")).startswith(known)}
     kinds = sorted(names & set(strimzi.KINDS))
     return _template(document.locate(("objects",)), ", ".join(kinds)) if kinds else None
 

@@ -113,8 +113,10 @@ def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, SecretReference]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
         is_error = key in _NEVER_SECRET
-        read_from = "" if is_error else f", which is unknown: it is read from {secrets[key].name}"
-        summary = f"the value of {key!r} is {reference_of(expression)}{read_from}"
+        found = reference_of(expression) if expression else "not in the file"
+        unknown = ", which is unknown" if expression else ""
+        read_from = "" if is_error else f"{unknown}: it is read from {secrets[key].name}"
+        summary = f"the value of {key!r} is {found}{read_from}"
         yield _problem(source, "convert/unknown-value", summary, key, is_error=is_error)
 
 

@@ -22,6 +22,11 @@ class FileFormat(Enum):
     PROPERTIES = "properties"
     TERRAFORM = "terraform"
     KSQLDB = "ksqldb"
+    CONFLUENT = "confluent"
+    AIVEN = "aiven"
+    NS4KAFKA = "ns4kafka"
+    KPOPS = "kpops"
+    MSK = "msk"
 
 
 class TargetFormat(Enum):
@@ -39,7 +44,7 @@ class ConnectorDeclaration:
     """One connector of a file or of a cluster.
 
     `config` is complete, with `connector.class` and `tasks.max` if the file has them, and without `name`. `unknown` has
-    the config keys whose values are not in the file, each with the expression for its value. `sensitive`
+    the config keys whose values are not in the file, each with the expression for its value, or empty. `sensitive`
     are the keys that the file calls secret; if `is_described`, the types of all keys are known. `fields` are the other
     fields of `spec` of a `Connector` document, such as `autoRestart`. `places` has the location of each config key, of
     each field, and of `labels` and `annotations`. `note` becomes a comment, if it is not empty.
@@ -71,13 +76,15 @@ class FileReading:
     """The content of one file: connectors, and problems.
 
     `documents` of this project are not checked yet, and `resources` of Strimzi are not translated yet.
-    `recognized`: the file is in one of the formats, also if it contains errors.
+    `parameters` of a template have no value in the file. `recognized`: the file is in one of the formats, also if it
+    contains errors.
     """
 
     declarations: tuple[ConnectorDeclaration, ...] = ()
     documents: tuple[Document, ...] = ()
     resources: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    parameters: frozenset[str] = frozenset()
     recognized: bool = True
 
 
@@ -85,7 +92,8 @@ _REFERENCE = re.compile(
     r"""\(?(?:
       (?:count|data|each|local|module|path|self|terraform|var)(?:\.[A-Za-z_][\w-]*)+
     | [a-z][a-z0-9]*_[a-z0-9_]*(?:\.[A-Za-z_][\w-]*){2,}    # the attribute of a resource
-    | \$\{[A-Za-z_][A-Za-z0-9_@]*\}                        # ksqlDB
+    | \$\{[A-Za-z_][A-Za-z0-9_@]*\}                        # ksqlDB, OpenShift
+    | \{\{\ *[A-Za-z_][A-Za-z0-9_]*\ *\}\}                  # Jinja
     )\)?""",
     re.VERBOSE,
 )

@@ -15,7 +15,7 @@ from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.kustomized_files import without_built
-from gitops_connect.exchange.readers import own_documents, reader
+from gitops_connect.exchange.readers import openshift, own_documents, reader
 from gitops_connect.exchange.readers.reading import MAX_CONNECTORS, MAX_KEYS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Blob
@@ -119,6 +119,10 @@ def _with_documents(reading: FileReading, cluster: ClusterName | None, strimzi: 
             declaration, found = own_documents.read(document)
             diagnostics += found
             declarations += [declaration] if declaration else []
+    if reading.parameters:
+        known = [openshift.with_unknown(one, reading.parameters) for one in declarations]
+        declarations = [one for one in known if isinstance(one, ConnectorDeclaration)]
+        diagnostics += [one for one in known if isinstance(one, Diagnostic)]
     return replace(reading, declarations=tuple(declarations), diagnostics=Diagnostics.of(diagnostics))
 
 

@@ -13,6 +13,8 @@ from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeN
 KAFKA_CONNECTOR, MIRROR_MAKER = "KafkaConnector", "KafkaMirrorMaker2"
 KINDS = (KAFKA_CONNECTOR, MIRROR_MAKER)
 GROUP = "kafka.strimzi.io"
+COPIES = ("eventstreams.ibm.com",)
+"""API groups of products that are copies of Strimzi, with the same resources: IBM Event Streams."""
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?", re.ASCII)
 
 
@@ -45,7 +47,8 @@ class StrimziOptions:
     `clusters` has our cluster for each Connect cluster of Strimzi (`strimzi.io/cluster`), except for those with the
     same name. `placeholders` maps the beginning of a placeholder, as written after `${`, to the text that replaces it:
     `strimzienv:` -> `env:`. `workers`: Strimzi deploys the workers, which have its config providers and converters.
-    `auto_restart`: connectors without `autoRestart` are restarted if they fail, as in proposal 007.
+    `auto_restart`: connectors without `autoRestart` are restarted if they fail, as in proposal 007. `api_groups` are
+    read as Strimzi's own API group.
     """
 
     version: StrimziVersion = NEWEST
@@ -53,6 +56,7 @@ class StrimziOptions:
     placeholders: Mapping[str, str] = field(default_factory=dict)
     workers: bool = False
     auto_restart: bool = False
+    api_groups: tuple[str, ...] = ()
 
 
 DEFAULT_OPTIONS = StrimziOptions()

@@ -516,6 +516,10 @@ class StrimziSettings:
     auto_restart: bool = False
     """Whether failed connectors without `autoRestart` are restarted, as proposal 007 of Strimzi says. Strimzi's
     releases do not restart them. `autoRestart: {enabled: false}` in a resource switches it off."""
+    api_groups: tuple[str, ...] = ()
+    """The API groups of other products whose resources have the fields of Strimzi's, such as `eventstreams.ibm.com` of
+    IBM Event Streams. Labels and annotations with the group as their prefix, such as `eventstreams.ibm.com/cluster`,
+    mean those of `strimzi.io`."""
     output: Path | None = None
     """The directory for the ConfigMaps that `strimzi.io/connector-offsets: list` requests."""
     output_branch: str = ""
@@ -554,4 +558,4 @@ class Settings:
         names = {name: cluster.name for cluster in self.clusters.values() for name in cluster.strimzi}
         workers = self.strimzi.workers or not self.clusters
         own = self.strimzi
-        return StrimziOptions(own.version, names, own.placeholders, workers, own.auto_restart)
+        return StrimziOptions(own.version, names, own.placeholders, workers, own.auto_restart, own.api_groups)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -28,6 +28,7 @@ PREFIX = "GITOPS_CONNECT_"
 CONFIG_VARIABLE = "GITOPS_CONNECT_CONFIG"
 _CLUSTER_NAME = re.compile(r"[\w.-]{1,253}")
 """The name is used for a directory of the repository, a row of the ledger and a label of metrics."""
+_API_GROUP = re.compile(r"[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63}){1,10}")
 _BRANCH_PREFIX = re.compile(r"/*(refs/+)?(heads/+)?", re.IGNORECASE)
 _MINIMAL_REPOSITORY = """\
     [repository]
@@ -63,6 +64,7 @@ def load_settings(file: Path | None, environment: Mapping[str, str]) -> Settings
     _require_workers_of_their_own(clusters, file)
     _require_one_cluster_each(clusters, file)
     _require_plain_prefixes(sections["strimzi"], file)
+    _require_other_groups(sections["strimzi"].api_groups, file)
     _require_other_branch(sections["strimzi"].output_branch, sections["repository"].branch, file)
     public_url = sections["server"].public_url
     if public_url is not None and not is_http_url(public_url):
@@ -151,6 +153,14 @@ def _require_plain_prefixes(settings: StrimziSettings, file: Path) -> None:
             if not text or any(character in text for character in "${}"):
                 where = f"{file}: [strimzi] placeholders.{prefix}"
                 raise UsageError(f"{where}: expected the text after `${{`, such as strimzienv:, found {text!r}")
+
+
+def _require_other_groups(groups: Sequence[str], file: Path) -> None:
+    """Reject an API group that is no domain, such as that of this project."""
+    for group in groups:
+        if not _API_GROUP.fullmatch(group):
+            where = f"{file}: [strimzi] api_groups"
+            raise UsageError(f"{where}: expected an API group such as eventstreams.ibm.com, found {group!r}")
 
 
 def _require_other_branch(output: str, followed: str, file: Path) -> None:

@@ -20,6 +20,7 @@ from gitops_connect.model.documents import Blob
 
 PROPERTIES = "name=orders\nconnector.class=FileStreamSource\n"
 RESOURCE = 'resource "kafka-connect_connector" "x" {\n'
+LOCAL = 'resource "aiven_kafka_connector" "x" {\nconnector_name = "a"\nconfig = local.a0\n}\nlocals {\n'
 SQL = "CREATE SOURCE CONNECTOR `orders` WITH ('connector.class'='FileStreamSource'"
 
 
@@ -97,6 +98,24 @@ PIECES = [
     *("name", "config", "kind", "items", "spec"),
     *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
     *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
+    *(
+        "platform.confluent.io/v1",
+        "eventstreams.ibm.com/v1beta2",
+        "Template",
+        "objects",
+        "parameters",
+        "${A}",
+        "{{ a }}",
+    ),
+    *(
+        'resource "confluent_connector" "x" {',
+        "locals {",
+        "for_each = ",
+        'toset(["a"])',
+        "merge(",
+        "local.a",
+        "each.key",
+    ),
 ]
 
 
@@ -116,6 +135,8 @@ def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFor
         ("a.tf", RESOURCE + 'a = "' + '${"' * 200),
         ("a.tf", RESOURCE + "a = 1 " + "/*" * 100_000),
         ("a.tf", RESOURCE + "a = " + "(" * 100_000),
+        ("a.tf", LOCAL + "".join(f"a{n} = merge({f'local.a{n + 1},' * 300})\n" for n in range(12)) + "}"),
+        ("a.yaml", f"kind: Template\nparameters: [{{name: A, value: {'a' * 100_000}}}]\nobjects: [{'${A}' * 100_000}]"),
         ("a.sql", SQL + ", '" + "(" * 100_000),
         ("a.properties", PROPERTIES + "a\\" * 100_000),
     ],

@@ -47,6 +47,16 @@ def jikkou(name: str, config: Config) -> bytes:
     return json.dumps({**head, "spec": spec}).encode()
 
 
+def confluent(name: str, config: Config) -> bytes:
+    rest = {key: value for key, value in config.items() if key != "connector.class"}
+    spec = {"name": name, "class": config["connector.class"], "configs": rest}
+    return json.dumps({"apiVersion": "platform.confluent.io/v1beta1", "kind": "Connector", "spec": spec}).encode()
+
+
+def msk(name: str, config: Config) -> bytes:
+    return json.dumps({"connectorName": name, "connectorConfiguration": dict(config), "capacity": {}}).encode()
+
+
 def properties(name: str, config: Config) -> bytes:
     lines = [f"{_property(key, ' =:#!')}={_property(value, '', lead=True)}\n" for key, value in config.items()]
     return f"# a comment\nname: {_property(name, '', lead=True)}\n{''.join(lines)}".encode("latin-1")
@@ -73,6 +83,13 @@ def terraform(name: str, config: Config) -> bytes:
     items = "".join(f"    {_quoted(key)} = {_quoted(value)}\n" for key, value in config.items())
     body = f"  name = {_quoted(name)}\n  config = {{\n    # a comment\n{items}  }}\n"
     return f'variable "x" {{}}\n\nresource "kafka-connect_connector" "x" {{\n{body}}}\n'.encode()
+
+
+def terraform_aiven(name: str, config: Config) -> bytes:
+    items = "".join(f"    {_quoted(key)} = {_quoted(value)}\n" for key, value in config.items())
+    body = "  connector_name = local.name\n  config = merge(local.config, {})\n"
+    local = f"locals {{\n  name = {_quoted(name)}\n  config = {{\n{items}  }}\n}}\n"
+    return f'{local}resource "aiven_kafka_connector" "x" {{\n{body}}}\n'.encode()
 
 
 def _quoted(text: str) -> str:
@@ -117,4 +134,7 @@ WRITERS: Mapping[str, Writer] = {
     "orders.tf.json": terraform_json,
     "terraform.tfstate": terraform_state,
     "orders.sql": ksqldb,
+    "confluent.yaml": confluent,
+    "msk.json": msk,
+    "aiven.tf": terraform_aiven,
 }

@@ -40,6 +40,7 @@ TEXTS = {
     "OPENED": "b = {c=" * 45,
     "CLOSED": "}" * 45,
     "MIB": "x" * MIB,
+    "LOCAL": "x" * (MIB // 2),
 }
 UNITS, PLACES = table(__file__, "units"), table(__file__, "places")
 

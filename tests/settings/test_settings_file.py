@@ -147,10 +147,12 @@ url = ["http://b:8083"]
 
 
 def test_the_options_for_strimzi_resources(tmp_path: Path) -> None:
-    text = CLUSTERS + '[strimzi]\nversion = "0.45.1"\nauto_restart = true\n'
+    text = CLUSTERS + '[strimzi]\nversion = "0.45.1"\nauto_restart = true\napi_groups = ["a.b"]\n'
     text += '[strimzi.placeholders]\n"strimzienv:" = "env:"\n'
     names = dict.fromkeys(("my-connect", "my-mirror"), ClusterName("local"))
-    expected = StrimziOptions(StrimziVersion(0, 45), names, {"strimzienv:": "env:"}, auto_restart=True)
+    expected = StrimziOptions(
+        StrimziVersion(0, 45), names, {"strimzienv:": "env:"}, auto_restart=True, api_groups=("a.b",)
+    )
     assert load(tmp_path, text).strimzi_options == expected
     assert load(tmp_path, CLUSTERS).strimzi_options.version == NEWEST > StrimziVersion(0, 49)
 

@@ -19,7 +19,10 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: offsets}\ndata: 
 def test_what_a_resource_declares_and_what_is_said(row: dict[str, Any]) -> None:
     files = row.get("files", {"a.yaml": {}})
     contents = {path: one if isinstance(one, str) else kafka_connector(**one) for path, one in files.items()}
-    state, diagnostics = read(contents, StrimziOptions(clusters={**OPTIONS.clusters, "here/third": LOCAL}))
+    options = StrimziOptions(
+        clusters={**OPTIONS.clusters, "here/third": LOCAL}, api_groups=tuple(row.get("groups", ()))
+    )
+    state, diagnostics = read(contents, options)
     assert [one.name for one in state.connectors] == row.get("connectors", [])
     assert [one.suspend for one in state.connectors] == [row.get("suspend", False)] * len(state.connectors)
     assert (sorted(state.held), state.complete) == (row.get("held", []), row.get("complete", True))

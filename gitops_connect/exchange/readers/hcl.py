@@ -25,7 +25,7 @@ _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 _WORDS = ("true", "false", "null")
 _LONGEST_NUMBER = 200
 _LONGEST_EXPONENT = 400
-_FOR = re.compile(r"\{\s*for\s")
+_FOR = re.compile(rf"\{{{_SPACE.pattern}for\s", re.DOTALL)
 _TEMPLATE = re.compile(r"\$\$\{|%%\{|[$%]\{")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t", '"': '"', "\\": "\\"}
@@ -157,7 +157,7 @@ class Object:
 Value = Literal | Null | Unknown | Object
 
 
-def _value_at(text: str, start: int, *, is_nested: bool = False) -> tuple[Value, int]:
+def value_at(text: str, start: int, *, is_nested: bool = False) -> tuple[Value, int]:
     """The expression that begins at `start`, and the index after it. Raises NotHcl."""
     end = _end_of_expression(text, start)
     if end == start:
@@ -200,10 +200,10 @@ def _word(raw: str, at: int) -> Literal | Null:
 
 def _quoted(raw: str, at: int) -> Literal | Unknown:
     found = from_template(raw[1:-1], at)
-    return Unknown(raw, at) if isinstance(found, Unknown) else Literal(_unescape(found.text, at), at)
+    return Unknown(raw, at) if isinstance(found, Unknown) else Literal(unescape(found.text, at), at)
 
 
-def _unescape(text: str, at: int) -> str:
+def unescape(text: str, at: int) -> str:
     def character(found: re.Match[str]) -> str:
         escape = found.group(1)
         if escape in _ESCAPES:
@@ -234,10 +234,22 @@ def _items(text: str, start: int, end: int) -> Iterator[tuple[Literal | Unknown,
         at = _skip_space(text, at)
         if text[at] not in "=:":
             raise NotHcl("expected = or : after the key", at)
-        value, at = _value_at(text, _skip_space(text, at + 1), is_nested=True)
+        value, at = value_at(text, _skip_space(text, at + 1), is_nested=True)
         yield key, value
         at = _skip_space(text, at)
         at = _skip_space(text, at + 1) if text[at] == "," else at
+
+
+def elements(text: str, start: int) -> list[Value]:
+    """The items of a list, or the arguments of a function: `start` is the index of the bracket. Raises NotHcl."""
+    found: list[Value] = []
+    at = _skip_space(text, start + 1)
+    while at < len(text) and text[at] not in ")]":
+        value, at = value_at(text, at)
+        found.append(value)
+        at = _skip_space(text, at)
+        at = _skip_space(text, at + 1) if text.startswith(",", at) else at
+    return found
 
 
 def _key(text: str, at: int) -> tuple[Literal | Unknown, int]:
@@ -279,7 +291,7 @@ def items(text: str, start: int = 0, end: int | None = None) -> Iterator[HclBloc
             raise NotHcl("expected the name of an attribute or the type of a block", at)
         following = _skip_inline(text, name.end())
         if text.startswith("=", following) and not text.startswith("==", following):
-            value, after = _value_at(text, _skip_inline(text, following + 1))
+            value, after = value_at(text, _skip_inline(text, following + 1))
             yield Attribute(name.group(), value)
         else:
             block = _block(text, name.group(), at, following)
@@ -300,7 +312,7 @@ def _block(text: str, kind: str, at: int, following: int) -> HclBlock:
 def _label(text: str, at: int) -> tuple[str, int]:
     if text.startswith('"', at):
         end = _end_of_string(text, at)
-        value, _ = _value_at(text[at:end], 0)
+        value, _ = value_at(text[at:end], 0)
         return value.text if isinstance(value, Literal) else "", end
     if found := _NAME.match(text, at):
         return found.group(), found.end()

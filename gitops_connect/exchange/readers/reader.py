@@ -14,7 +14,16 @@ from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.documents.recognition import GROUP, JIKKOU
 from gitops_connect.documents.yaml import parse, parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
-from gitops_connect.exchange.readers import jikkou, json_configs, json_nodes, ksqldb, properties, terraform
+from gitops_connect.exchange.readers import (
+    forms,
+    jikkou,
+    json_configs,
+    json_nodes,
+    ksqldb,
+    openshift,
+    properties,
+    terraform,
+)
 from gitops_connect.exchange.readers.reading import Findings, Part
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -41,12 +50,14 @@ _TEXT: dict[FileFormat, Callable[[Blob, Findings], None]] = {
     FileFormat.TERRAFORM: terraform.read,
     FileFormat.KSQLDB: ksqldb.read,
 }
+_MAPPINGS = (terraform.read_json, json_configs.read, forms.read_nested)
 _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
 _MAX_UNREADABLE = 10
 """Documents of one file. A document of which nothing can be read may cost as much time as a large one."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
-    rb"connector\.class|connectorClass|kafka-connect_connector|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
+    rb"connector\.class|connectorClass|kafka-connect_connector|aiven_kafka_connector|confluent_connector"
+    rb"|aws_mskconnect_connector|platform\.confluent\.io|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
 )
 """What every file with a connector contains. Errors of other files are not reported as errors."""
 
@@ -138,7 +149,8 @@ def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
         findings.note("convert/no-connector", summary, where)
     elif _contains(_TEMPLATE, blob.content):
         summary = f"the file is a template, which has to be rendered first: {problem.summary}"
-        findings.error("convert/template", summary, where, "convert the output of the template, as of `helm template`")
+        hint = "convert the output of the template, as of `helm template`, or put each expression in quotes"
+        findings.error("convert/template", summary, where, hint)
     else:
         findings.error(problem.rule, problem.summary, where, problem.hint)
 
@@ -149,8 +161,12 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
         for item in items_of(listed.document, listed.value, listed.pointer):
             _read_one(Part.of(item), forced, findings)
         return
+    if openshift.is_template(part):
+        for item in openshift.objects(part, findings):
+            _read_one(Part.of(item), forced, findings)
+        return
     recognized = _read_resource(part, forced, findings) if isinstance(part.value, Mapping) else False
-    if not (recognized or terraform.read_json(part, findings) or json_configs.read(part, findings)):
+    if not (recognized or any(read(part, findings) for read in _MAPPINGS)):
         kind = part.get("kind").value
         what = f"a {kind}" if isinstance(kind, str) else "no connector"
         findings.note(
@@ -161,6 +177,12 @@ def _read_one(part: Part, forced: FileFormat | None, findings: Findings) -> None
 def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) -> bool:
     """Read a resource with `apiVersion` and `kind`. Returns whether it is one that declares a connector."""
     version, kind = str(part.get("apiVersion").value or ""), part.get("kind").value
+    if forced not in (FileFormat.GITOPS_CONNECT, FileFormat.STRIMZI, FileFormat.JIKKOU) and forms.read(part, findings):
+        return True
+    group = version.partition("/")[0]
+    if group in strimzi.COPIES or forced is FileFormat.STRIMZI:
+        part = Part.of(recognition.as_strimzi(part.document, (group,)))
+        version = str(part.get("apiVersion").value or "")
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
         findings.documents.append(part.document)
     elif kind == "KafkaConnector" and (version.startswith(JIKKOU) or forced is FileFormat.JIKKOU):

@@ -9,7 +9,7 @@ import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,8 @@ from gitops_connect.model.suggestions import did_you_mean
 
 Place = Location | tuple[int, int]
 """A location, or a line and a column of the file."""
+ExpressionOf = Callable[[object], str | None] | None
+"""Gives the expression of a value that is not in the file, or None."""
 MAX_CONNECTORS = 10_000
 MAX_KEYS = 100_000
 """Connectors, and their config keys: of one file, and of all files of a command. Each is kept until all are written."""
@@ -50,6 +52,7 @@ class Draft:
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
     sensitive: set[str] = field(default_factory=set)
     places: dict[str, Location] = field(default_factory=dict, repr=False)
 
@@ -74,6 +77,7 @@ class Draft:
             annotations=self.annotations,
             unknown={key: expression for key, expression in self.unknown.items() if key != NAME},
             sensitive=frozenset(self.sensitive),
+            fields=self.fields,
             places=self.places,
         )
 
@@ -87,6 +91,7 @@ class Findings:
     documents: list[Document] = field(default_factory=list)
     resources: list[Document] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    parameters: set[str] = field(default_factory=set)
     _keys: int = 0
     _counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     _name: ConnectorName | None = None
@@ -152,6 +157,7 @@ class Findings:
             documents=tuple(self.documents),
             resources=tuple(self.resources),
             diagnostics=Diagnostics.of(self.diagnostics),
+            parameters=frozenset(self.parameters),
             recognized=bool(self.declarations or self.documents or self.resources or problems),
         )
 
@@ -229,11 +235,13 @@ class Part:
             yield from (Part(self.document, one, (*self.pointer, at)) for at, one in enumerate(self.value))
 
 
-def add_config(draft: Draft, part: Part, findings: Findings) -> None:
+def add_config(draft: Draft, part: Part, findings: Findings, expression_of: ExpressionOf = None) -> None:
     """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
     for key, value in part.fields():
         draft.places[key] = value.location
-        if value.value is None:
+        if expression_of and (expression := expression_of(value.value)) is not None:
+            draft.unknown[key] = expression
+        elif value.value is None:
             # the key is not shown: it may be a part of a secret, as `y` in `{a: x,y}`
             summary = "this config key has no value: it is left out"
             findings.warning("convert/null", summary, value.location, "set a value, or remove the key")

@@ -1,4 +1,4 @@
-"""Resources `kafka-connect_connector` of Terraform's provider Mongey/kafka-connect, in HCL and in JSON.
+"""Connectors as resources of Terraform, in HCL and in JSON.
 
 JSON: files `.tf.json`, the output of `terraform show -json`, and state files.
 """
@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gitops_connect.documents.encoding import Refused, decode, place_after
+from gitops_connect.documents.fields import NAME
 from gitops_connect.exchange.declarations import FileFormat, reference_of
+from gitops_connect.exchange.readers import confluent_cloud
 from gitops_connect.exchange.readers.hcl import (
     Attribute,
     Literal,
@@ -22,28 +24,48 @@ from gitops_connect.exchange.readers.hcl import (
     items,
     number_text,
 )
+from gitops_connect.exchange.readers.hcl_scope import Scope
 from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts, Part
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 
-TYPE = "kafka-connect_connector"
-OTHER_TYPES = ("confluent_connector", "aiven_kafka_connector")
 SHOW = "convert the output of `terraform show -json`, which has the values"
 _REPEATED = ("count", "for_each", "dynamic")
-_MAPS = ("config", "config_sensitive")
-_IGNORED = ("name", "id", *_MAPS)
-_MENTION = TYPE.encode()
+_SENSITIVE = "config_sensitive"
+_IGNORED = ("id", "status")
 _MAX_SIZE = 1024 * 1024
 """Bytes. People write these files. The scanner looks at each character several times."""
 _ROOTS = ("values", "planned_values")
 _COMMENT_KEY = "//"
+_PAUSED = "PAUSED"
 _FromString = Callable[[str, int], Literal | Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceType:
+    """The attributes with the name (empty: the config has it), the config, and the Connect cluster of a connector."""
+
+    name: str
+    maps: tuple[str, ...]
+    cluster: str = ""
+    is_managed: bool = False
+
+
+_TYPES = {
+    "kafka-connect_connector": ResourceType("name", ("config", _SENSITIVE)),
+    "aiven_kafka_connector": ResourceType("connector_name", ("config",), "service_name"),
+    "confluent_connector": ResourceType("", ("config_nonsensitive", _SENSITIVE), is_managed=True),
+    "aws_mskconnect_connector": ResourceType("name", ("connector_configuration",)),
+}
+"""The resources of Mongey's provider, of Aiven, of Confluent Cloud, and of MSK Connect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """A resource, from HCL or from JSON. `blocks` are the names of its blocks. `locate` finds an index."""
 
+    type: ResourceType
     label: str
     attributes: Mapping[str, Value]
     blocks: tuple[str, ...]
@@ -61,7 +83,8 @@ def read(blob: Blob, findings: Findings) -> None:
         _read_blocks(text, findings)
     except NotHcl as error:
         summary = f"this HCL cannot be read: {error.summary}"
-        report = findings.error if _MENTION in blob.content else findings.note
+        is_mentioned = any(kind.encode() in blob.content for kind in _TYPES)
+        report = findings.error if is_mentioned else findings.note
         report("convert/syntax", summary, place_after(text[: error.at]), f"or {SHOW}")
 
 
@@ -71,25 +94,25 @@ def _read_blocks(text: str, findings: Findings) -> None:
     def locate(at: int) -> Location:
         return Location(findings.path, *lines.place(at))
 
-    for block in items(text):
+    blocks = list(items(text))
+    scope = Scope(text, blocks)
+    for block in blocks:
         if isinstance(block, Attribute) or block.type != "resource" or not block.labels:
             continue
-        if block.labels[0] in OTHER_TYPES:
-            unsupported(block.labels[0], locate(block.at), findings)
-        elif block.labels[0] == TYPE:
+        if kind := _TYPES.get(block.labels[0]):
             inner = tuple(items(text, block.start, block.end))
             attributes = {one.name: one.value for one in inner if isinstance(one, Attribute)}
-            blocks = tuple(one.type for one in inner if not isinstance(one, Attribute))
-            declare(Resource(block.labels[-1], attributes, blocks, block.at, locate), findings)
-
-
-def unsupported(kind: str, where: Location, findings: Findings) -> None:
-    findings.begin(None)
-    findings.error("convert/unsupported", f"resources {kind} are not supported, only {TYPE}", where)
+            names = tuple(one.type for one in inner if not isinstance(one, Attribute))
+            for values in scope.instances(attributes):
+                declare(Resource(kind, block.labels[-1], values, names, block.at, locate), findings)
+    if scope.used:
+        findings.begin(None)
+        summary = f"the file is read with the defaults of {', '.join(sorted(scope.used))}"
+        findings.warning("convert/default", summary, (1, 1), f"if they are set elsewhere, {SHOW}")
 
 
 def declare(resource: Resource, findings: Findings) -> None:
-    name, where = resource.attributes.get("name"), resource.locate(resource.at)
+    name, where = _name_of(resource), resource.locate(resource.at)
     findings.begin(name.text if isinstance(name, Literal) else None)
     if not isinstance(name, Literal) or not name.text:
         found = f"is {reference_of(name.expression)}" if isinstance(name, Unknown) else "is missing"
@@ -98,20 +121,37 @@ def declare(resource: Resource, findings: Findings) -> None:
         return
     _warn_of_rest(resource, findings)
     draft = Draft(name.text, FileFormat.TERRAFORM, where)
-    for attribute in _MAPS:
+    for attribute in resource.type.maps:
         _add_map(draft, attribute, resource, findings)
+    cluster, state = resource.attributes.get(resource.type.cluster), resource.attributes.get("status")
+    draft.cluster = cluster.text if isinstance(cluster, Literal) else ""
+    if resource.type.is_managed:
+        draft.state = TargetState.PAUSED if isinstance(state, Literal) and state.text == _PAUSED else draft.state
+        confluent_cloud.translate(draft, findings)
     findings.declare(draft)
 
 
+def _name_of(resource: Resource) -> Value | None:
+    if resource.type.name:
+        return resource.attributes.get(resource.type.name)
+    maps = [one for key in resource.type.maps if isinstance(one := resource.attributes.get(key), Object)]
+    names = [value for one in maps for key, value in one.items if isinstance(key, Literal) and key.text == NAME]
+    return names[0] if names else None
+
+
 def _warn_of_rest(resource: Resource, findings: Findings) -> None:
-    where = resource.locate(resource.at)
+    where, kind, rest = resource.locate(resource.at), resource.type, []
+    read = {*_IGNORED, kind.name, *kind.maps}
+    read |= {kind.cluster} if isinstance(resource.attributes.get(kind.cluster), Literal) else set()
     for attribute in (*resource.attributes, *resource.blocks):
         if attribute in _REPEATED:
             summary = f"the resource {resource.label!r} has {attribute}: it declares any number of connectors"
             findings.error("convert/unknown-value", summary, where, SHOW)
-        elif attribute not in _IGNORED:
-            summary = f"{attribute!r} of the resource {resource.label!r} has no counterpart: it is left out"
-            findings.warning("convert/unknown-field", summary, where)
+        elif attribute not in read:
+            rest.append(attribute)
+    if rest:
+        summary = f"{', '.join(map(repr, rest))} of the resource {resource.label!r}: no counterpart, left out"
+        findings.warning("convert/unknown-field", summary, where)
 
 
 def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Findings) -> None:
@@ -129,7 +169,7 @@ def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Finding
             findings.error("convert/unknown-value", f"the config key is {reference_of(key.expression)}", where, SHOW)
             continue
         _add_value(draft, key.text, item, where, findings)
-        if attribute == "config_sensitive":
+        if attribute == _SENSITIVE:
             draft.sensitive.add(key.text)
 
 
@@ -192,14 +232,12 @@ def _read_module(module: Part, findings: Findings) -> None:
 def _declare_json(
     kind: str | None, label: str | None, body: Part, findings: Findings, from_string: _FromString = Literal
 ) -> None:
-    if kind in OTHER_TYPES:
-        unsupported(kind, body.location, findings)
-    if kind != TYPE:
+    if kind not in _TYPES:
         return
     parts: list[Part] = [body]
     attributes = {key: _value_of(one, parts, from_string) for key, one in body.fields() if key != _COMMENT_KEY}
     known = {key: one for key, one in attributes.items() if not (isinstance(one, Null) and from_string is Literal)}
-    declare(Resource(label or "", known, (), 0, lambda at: parts[at].location), findings)
+    declare(Resource(_TYPES[kind], label or "", known, (), 0, lambda at: parts[at].location), findings)
 
 
 def _value_of(part: Part, parts: list[Part], from_string: _FromString) -> Value:

@@ -56,7 +56,7 @@ def declare(
 ) -> tuple[Mapping[ClusterName, DesiredState], Diagnostics]:
     """Run every stage from files to desired states."""
     checkout = files(contents)
-    documents = translate(load(checkout, ParseCache()), strimzi, TranslationCache())
+    documents = translate(load(checkout, ParseCache(), strimzi.api_groups), strimzi, TranslationCache())
     known = None if clusters is None else [ClusterName(name) for name in clusters]
     return build(documents, known, document_schemas.check(documents, SchemaCache()), BuildOptions(checkout.entries))
 
