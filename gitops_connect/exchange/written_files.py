@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
+from gitops_connect.documents.fields import TASKS
 from gitops_connect.documents.load import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
 from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat
@@ -31,14 +32,15 @@ def lossy(
 ) -> Mapping[ConnectorName, str]:
     """The connectors of a cluster that the format cannot express without loss, each with the reason.
 
-    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read.
+    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read. Without `tasks.max`, a
+    worker, Strimzi and a document have one task.
     """
     documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
     reasons = {}
     if target is TargetFormat.STRIMZI:
         reasons = {one.name: problem for one in documents if (problem := problem_of_resource(one))}
     expected = {
-        one.name: (one, (with_references(one, target) if strictly else one).config)
+        one.name: (one, {TASKS: "1", **(with_references(one, target) if strictly else one).config})
         for one in documents
         if one.name not in reasons and target is not TargetFormat.JSON
     }

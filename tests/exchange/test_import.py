@@ -254,11 +254,13 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
     create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
     create(standin, "paused.orders", "PAUSED")
     create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
+    standin.cluster.create("tasks", {"connector.class": SOURCE, "topic": "lines"}, None)
     imported(at, "--format", "strimzi").expect(0, out="")
+    assert "tasksMax" not in (at.repository / "clusters" / "local" / "tasks.yaml").read_text()
     text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
     assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
     assert "  state: stopped\n  version: " in text
-    require_adopted(at, "orders", "paused.orders", "stopped")
+    require_adopted(at, "orders", "paused.orders", "stopped", "tasks")
 
 
 @pytest.mark.slow
