@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -17,16 +17,19 @@ from gitops_connect.cli.options import Force
 from gitops_connect.cli.progress import progress
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.errors import UsageError
-from gitops_connect.exchange.connector_documents import Converted, convert_all
+from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
+from gitops_connect.exchange.repository_files import RepositoryFiles, read_repository
 from gitops_connect.exchange.written_files import OutputFiles, lossy
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
 from gitops_connect.settings.sections import Settings
+
+_SHOWN = 5
 
 
 def import_connectors(
@@ -55,28 +58,41 @@ def import_connectors(
     """Write the connectors of a cluster as documents.
 
     Nothing is changed on the cluster. Secrets are not written: the documents name environment variables for them, which
-    the command lists. Exits with 1 if a connector or its offsets could not be read.
+    the command lists. A connector that a file in DIR declares is skipped; --force overwrites the file if `import` has
+    written it. Exits with 1 if a connector or its offsets could not be read.
     """
     settings = settings_of(context)
     name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
+    known = RepositoryFiles()
+    if file_format is not TargetFormat.JSON:  # the body of a request declares nothing
+        known = read_repository(out, name, settings.clusters, settings.strimzi_options)
+    own = known.own(output.directory(name), file_format.suffix) if force else {}
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
             clients[name].require(GET_OFFSETS)
-        found = read_cluster(clients[name], selector or (), SystemClock())
+        found = read_cluster(clients[name], selector or (), SystemClock(), known.files.keys() - own.keys())
+        _report_repository(known, found.skipped, out)
         for note in found.notes:
             echo(f"note: {note}")
-        options = replace(convert_options(settings, file_format), with_cluster=len(settings.clusters) > 1)
-        converted = convert_all(found.declarations, options)
+        converted = convert_all(found.declarations, _options(settings, file_format, known.variables(but=own.values())))
         strimzi = replace(settings.strimzi_options, workers=True)
         failed = {**found.failed, **lossy(converted, file_format, strimzi, strictly=True)}
         written = [one for one in converted if one.source.name not in failed]
-        paths = output.paths(written, found.names)
+        new = output.paths(written, known.occupied(output.directory(name)))
+        paths = [own.get(one.source.name, path) for one, path in zip(written, new, strict=True)]
         output.write(written, paths, with_offsets=with_offsets)
         files = dict(zip(paths, written, strict=True)) if with_offsets else {}
         unread = save_offsets(clients[name], output, files, say) if with_offsets else {}
     _report(written, output, name)
     return _ended({**failed, **unread})
+
+
+def _options(settings: Settings, target: TargetFormat, variables: Collection[str]) -> ConvertOptions:
+    """The options of a conversion in which no secret gets a variable that a document in the repository names."""
+    options = convert_options(settings, target)
+    reserved = {*options.reserved, *variables}
+    return replace(options, reserved=reserved, with_cluster=len(settings.clusters) > 1)
 
 
 def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
@@ -90,6 +106,16 @@ def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
     for connector, why in problems.items():
         echo(f"error: connector {connector}: {why}")
     return ExitCode.FAILED if problems else ExitCode.DONE
+
+
+def _report_repository(known: RepositoryFiles, skipped: Sequence[ConnectorName], root: Path) -> None:
+    """Say which connectors are not written because files declare them, and whether other files may declare some."""
+    if not known.complete:
+        echo(f"note: `gitops-connect validate {root}` lists files that cannot be read; what they declare is unknown")
+    if skipped:
+        shown = ", ".join(f"{name} ({known.files[name][0]})" for name in skipped[:_SHOWN])
+        more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
+        echo(f"Skipped {plural(len(skipped), 'connector')} that the repository declares already: {shown}{more}.")
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:

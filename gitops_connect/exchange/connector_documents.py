@@ -175,13 +175,13 @@ class UniqueNames:
         return chosen
 
 
-def file_stems(names: Collection[ConnectorName]) -> Mapping[ConnectorName, str]:
+def file_stems(names: Collection[ConnectorName], taken: Collection[str] = ()) -> Mapping[ConnectorName, str]:
     """A file name without suffix for each connector. A connector whose name is a safe file name has the first choice.
 
     A file name does not begin with a dot: hidden files are not read.
     """
     stems = {name: re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-")[:_LONGEST] or "connector" for name in names}
-    unique = UniqueNames()
+    unique = UniqueNames(taken)
     return {name: unique.choose(stems[name], "-") for name in sorted(names, key=lambda one: (stems[one] != one, one))}
 
 

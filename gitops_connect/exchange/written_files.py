@@ -32,8 +32,8 @@ def lossy(
 ) -> Mapping[ConnectorName, str]:
     """The connectors of a cluster that the format cannot express without loss, each with the reason.
 
-    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read. Without `tasks.max`, a
-    worker, Strimzi and a document have one task.
+    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read. Without `tasks.max`,
+    a worker, Strimzi and a document have one task.
     """
     documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
     reasons = {}
@@ -109,10 +109,10 @@ class OutputFiles:
     target: TargetFormat
     force: bool
 
-    def paths(self, converted: Sequence[Converted], others: Collection[ConnectorName] = ()) -> list[Path]:
-        """The file of each connector, in the same order. The files of `others` are in the same directories."""
+    def paths(self, converted: Sequence[Converted], occupied: Collection[str] = ()) -> list[Path]:
+        """The file of each connector, in the same order. No file gets a name of `occupied`, which have no suffixes."""
         stems = {
-            cluster: file_stems({*others, *(one.source.name for one in same)})
+            cluster: file_stems({one.source.name for one in same}, occupied)
             for cluster, same in _by_cluster(converted).items()
         }
         return [
