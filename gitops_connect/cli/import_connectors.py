@@ -17,13 +17,13 @@ from gitops_connect.cli.options import Force
 from gitops_connect.cli.progress import progress
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.errors import UsageError
-from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
+from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all, left_out
 from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
-from gitops_connect.exchange.from_cluster import read_cluster, save_offsets
+from gitops_connect.exchange.from_cluster import ClusterConnectors, read_cluster, save_offsets
 from gitops_connect.exchange.repository_files import RepositoryFiles, read_repository
 from gitops_connect.exchange.written_files import OutputFiles, lossy
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import OUT_OF_REACH, ClusterName, ConnectorName, unaddressable
 from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
@@ -63,29 +63,30 @@ def import_connectors(
     """
     settings = settings_of(context)
     name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
-    known = RepositoryFiles()
-    if file_format is not TargetFormat.JSON:  # the body of a request declares nothing
-        known = read_repository(out, name, settings.clusters, settings.strimzi_options)
+    known = _known(settings, name, output)
     own = known.own(output.directory(name), file_format.suffix) if force else {}
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
             clients[name].require(GET_OFFSETS)
         found = read_cluster(clients[name], selector or (), SystemClock(), known.files.keys() - own.keys())
-        _report_repository(known, found.skipped, out)
-        for note in found.notes:
-            echo(f"note: {note}")
+        _report_reading(found, known, out)
         converted = convert_all(found.declarations, _options(settings, file_format, known.variables(but=own.values())))
-        strimzi = replace(settings.strimzi_options, workers=True)
-        failed = {**found.failed, **lossy(converted, file_format, strimzi, strictly=True)}
+        failed = {**found.failed, **lossy(converted, file_format, settings.strimzi_options, strictly=True)}
         written = [one for one in converted if one.source.name not in failed]
-        new = output.paths(written, known.occupied(output.directory(name)))
-        paths = [own.get(one.source.name, path) for one, path in zip(written, new, strict=True)]
+        paths = output.paths(written, known.occupied(output.directory(name)), own)
         output.write(written, paths, with_offsets=with_offsets)
         files = dict(zip(paths, written, strict=True)) if with_offsets else {}
         unread = save_offsets(clients[name], output, files, say) if with_offsets else {}
     _report(written, output, name)
     return _ended({**failed, **unread})
+
+
+def _known(settings: Settings, cluster: ClusterName, output: OutputFiles) -> RepositoryFiles:
+    """What files declare already; nothing for JSON, because the body of a request declares nothing."""
+    if output.target is TargetFormat.JSON:
+        return RepositoryFiles()
+    return read_repository(output.root, cluster, settings.clusters, settings.strimzi_options)
 
 
 def _options(settings: Settings, target: TargetFormat, variables: Collection[str]) -> ConvertOptions:
@@ -104,24 +105,29 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
 
 def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
     for connector, why in problems.items():
-        echo(f"error: connector {connector}: {why}")
+        echo(f"error: connector {connector}: {why}{f'; {OUT_OF_REACH}' if unaddressable(connector) else ''}")
     return ExitCode.FAILED if problems else ExitCode.DONE
 
 
-def _report_repository(known: RepositoryFiles, skipped: Sequence[ConnectorName], root: Path) -> None:
+def _report_reading(found: ClusterConnectors, known: RepositoryFiles, root: Path) -> None:
     """Say which connectors are not written because files declare them, and whether other files may declare some."""
+    skipped = found.skipped
     if not known.complete:
         echo(f"note: `gitops-connect validate {root}` lists files that cannot be read; what they declare is unknown")
     if skipped:
         shown = ", ".join(f"{name} ({known.files[name][0]})" for name in skipped[:_SHOWN])
         more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""
         echo(f"Skipped {plural(len(skipped), 'connector')} that the repository declares already: {shown}{more}.")
+    for note in found.notes:
+        echo(f"note: {note}")
 
 
 def _report(written: Sequence[Converted], output: OutputFiles, cluster: ClusterName) -> None:
     where = f"cluster {cluster} to {output.directory(cluster)}"
     echo(f"Wrote {plural(len(written), 'connector')} of {where}. Nothing was changed on the cluster.")
     for one in written:
+        for problem in left_out(one.source) if output.target is TargetFormat.GITOPS_CONNECT else ():
+            echo(f"warning: {problem.summary}")
         if one.source.note:
             echo(f"note: connector {one.source.name}: {one.source.note}")
     needed = needed_secrets([one.document for one in written], output.target)

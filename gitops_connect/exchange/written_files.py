@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
@@ -17,7 +17,7 @@ from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFor
 from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, unaddressable
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened
 from gitops_connect.safe_files import refuse_old, write_new
@@ -36,9 +36,7 @@ def lossy(
     a worker, Strimzi and a document have one task.
     """
     documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
-    reasons = {}
-    if target is TargetFormat.STRIMZI:
-        reasons = {one.name: problem for one in documents if (problem := problem_of_resource(one))}
+    reasons = {one.name: problem for one in documents if (problem := _problem_of(one, target))}
     expected = {
         one.name: (one, {TASKS: "1", **(with_references(one, target) if strictly else one).config})
         for one in documents
@@ -54,13 +52,23 @@ def lossy(
     return {**reasons, **problems}
 
 
+def _problem_of(document: ConnectorDeclaration, target: TargetFormat) -> str:
+    """Why no document or resource can have the name, the cluster, the state and the tasks of the connector."""
+    if target is TargetFormat.JSON:
+        return ""
+    if why := unaddressable(document.name):
+        return f"Connect can create it, but {why}"
+    return problem_of_resource(document) if target is TargetFormat.STRIMZI else ""
+
+
 def _read(
     documents: Sequence[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions
 ) -> tuple[Mapping[ConnectorName, Mapping[str, str]], Mapping[ConnectorName, str]]:
     """The config of each valid connector, read as a file of a repository, and the first error of each other one."""
+    options = replace(strimzi, workers=True)  # placeholders stay
     names = {f"{number:09}": one for number, one in enumerate(documents)}
     read = [read_file(Blob(path, "", text_of(one, target).encode())) for path, one in names.items()]
-    parsed = translate(Documents.merged(one for one in read if one is not None), strimzi, TranslationCache())
+    parsed = translate(Documents.merged(one for one in read if one is not None), options, TranslationCache())
     cluster = next((one.cluster for one in documents if target is TargetFormat.GITOPS_CONNECT), None)
     states, diagnostics = desired_state.build(parsed, [cluster] if cluster else None, document_schemas.check(parsed))
     return (
@@ -81,7 +89,7 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         problems += (item for _, items in found for item in items)
         sound = [one for one, items in found if not any(item.severity is Severity.ERROR for item in items)]
         if cluster is None or _DIRECTORY.fullmatch(cluster):
-            failed = lossy(sound, target, StrimziOptions(workers=True))
+            failed = lossy(sound, target, StrimziOptions())
         else:
             failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
         for one in sound:
@@ -109,14 +117,20 @@ class OutputFiles:
     target: TargetFormat
     force: bool
 
-    def paths(self, converted: Sequence[Converted], occupied: Collection[str] = ()) -> list[Path]:
-        """The file of each connector, in the same order. No file gets a name of `occupied`, which have no suffixes."""
+    def paths(
+        self, converted: Sequence[Converted], occupied: Collection[str] = (), own: Mapping[ConnectorName, Path] = {}
+    ) -> list[Path]:
+        """The file of each connector, in the same order: that in `own`, or a new one.
+
+        No new file gets a name of `occupied`, which have no suffixes.
+        """
         stems = {
             cluster: file_stems({one.source.name for one in same}, occupied)
             for cluster, same in _by_cluster(converted).items()
         }
         return [
-            self.directory(one.source.cluster) / f"{stems[one.source.cluster][one.source.name]}{self.target.suffix}"
+            own.get(one.source.name)
+            or self.directory(one.source.cluster) / f"{stems[one.source.cluster][one.source.name]}{self.target.suffix}"
             for one in converted
         ]
 

@@ -23,7 +23,7 @@ from gitops_connect.exchange.document_text import render
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import OUT_OF_REACH, ClusterName, ConnectorName
 from gitops_connect.observe import MAX_HELD
 
 EU = ClusterName("eu")
@@ -241,7 +241,7 @@ class TestTheCommand:
         assert sorted(file.name for file in out.iterdir()) == ["IMP-SRC-2.yaml", "imp-src.yaml"]
 
     def test_a_connector_that_cannot_be_written_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        for name, more in (("orders", {}), ("a/b", {}), ("odd", {"a key": "x"})):
+        for name, more in (("orders", {}), ("a/b", {}), ("odd", {"": "x"})):
             create(standin, name, **more)
         standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
         body = standin.cluster.expanded(["status", "info"]) | {"broken": {"status": None, "info": None}}
@@ -250,12 +250,39 @@ class TestTheCommand:
         ran = imported(at)
         assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
         for problem in (
-            "a/b: its document would be invalid: metadata.name",
+            "a/b: Connect can create it, but '/' at position 2 cannot be sent in a path of Connect's REST API; no",
             "odd: its document would be invalid",
             "broken: the workers did not report its state and config",
             "mirror: cannot determine which config keys are passwords",
         ):
             assert f"error: connector {problem}" in ran.err
+
+    def test_a_config_key_that_no_document_can_have_is_left_out_and_ignored(
+        self, at: Workplace, standin: StandIn, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        odd = ["a key", "a*[\tpassword=hunter22", "\x7f", "k" * 1001]
+        create(standin, "odd", **dict.fromkeys(odd, "x"), **{"a.b": "x", "my.password": "hunter22"})
+        create(standin, "orders")
+        ran = imported(at).expect(0, err="warning: connector odd: a config key cannot be declared")
+        assert ran.err.count("warning: ") == len(odd)
+        assert "U+0020 (SPACE) at position 2" in ran.err
+        text = (out / "odd.yaml").read_text()
+        assert "hunter22" not in ran.err + ran.out + text
+        assert read_back(text).config["a.b"] == "x"
+        at.settings(more=ran.out)
+        monkeypatch.setenv("ODD_MY_PASSWORD", "hunter22")
+        require_adopted(at, "odd", "orders")
+
+    @pytest.mark.parametrize("name", ["a/b", "a%2Fb", "a\\b"])
+    def test_what_to_do_about_a_connector_that_connect_cannot_address(
+        self, at: Workplace, standin: StandIn, name: str
+    ) -> None:
+        create(standin, name)
+        why = f"{name[1]!r} at position 2 cannot be sent in a path of Connect's REST API"
+        remedy = f"{why}; {OUT_OF_REACH}"
+        imported(at).expect(1, err=remedy)
+        at.run("plan").expect(0, out=f"warning: connector {name}: {remedy}")
+        at.run("status").expect(out=["Unmanaged", remedy])
 
     def test_json_is_the_body_of_a_request(self, at: Workplace, standin: StandIn, out: Path) -> None:
         create(standin, "orders", "STOPPED", **{"my.password": "hunter22", "file": "\U0001f600\n"})
