@@ -23,7 +23,7 @@ from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import ClusterConnectors, read_cluster, save_offsets
 from gitops_connect.exchange.repository_files import RepositoryFiles, read_repository
 from gitops_connect.exchange.written_files import OutputFiles, lossy
-from gitops_connect.model.names import OUT_OF_REACH, ClusterName, ConnectorName, unaddressable
+from gitops_connect.model.names import ClusterName, ConnectorName, found_unaddressable
 from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import SystemClock
@@ -105,7 +105,7 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
 
 def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
     for connector, why in problems.items():
-        echo(f"error: connector {connector}: {why}{f'; {OUT_OF_REACH}' if unaddressable(connector) else ''}")
+        echo(f"error: connector {connector}: {found_unaddressable(connector) or why}")
     return ExitCode.FAILED if problems else ExitCode.DONE
 
 

@@ -13,7 +13,7 @@ from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.names import OUT_OF_REACH, ConnectorName, Digest, unaddressable
+from gitops_connect.model.names import ConnectorName, Digest, found_unaddressable
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.status import ConditionType
@@ -262,8 +262,8 @@ def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
 
 def _out_of_reach(names: Iterable[ConnectorName]) -> Iterator[str]:
     for name in names:
-        if why := unaddressable(name):
-            yield f"connector {name}: {why}; {OUT_OF_REACH}"
+        if why := found_unaddressable(name):
+            yield f"connector {name}: {why}"
 
 
 def plans_alike(before: Situation, after: Situation, checked: Iterable[DesiredConnector]) -> bool:

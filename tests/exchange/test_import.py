@@ -23,7 +23,7 @@ from gitops_connect.exchange.document_text import render
 from gitops_connect.model.desired import DesiredConnector, SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
-from gitops_connect.model.names import OUT_OF_REACH, ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.observe import MAX_HELD
 
 EU = ClusterName("eu")
@@ -250,7 +250,7 @@ class TestTheCommand:
         ran = imported(at)
         assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
         for problem in (
-            "a/b: Connect can create it, but '/' at position 2 cannot be sent in a path of Connect's REST API; no",
+            "a/b: '/' at position 2 cannot be sent in a path of Connect's REST API; no",
             "odd: its document would be invalid",
             "broken: the workers did not report its state and config",
             "mirror: cannot determine which config keys are passwords",
@@ -273,13 +273,18 @@ class TestTheCommand:
         monkeypatch.setenv("ODD_MY_PASSWORD", "hunter22")
         require_adopted(at, "odd", "orders")
 
-    @pytest.mark.parametrize("name", ["a/b", "a%2Fb", "a\\b"])
+    @pytest.mark.parametrize(
+        ("name", "what"),
+        [
+            *((name, "no request can change") for name in ("a/b", "a%2Fb", "a\\b")),
+            ("a{b", "create it under another name"),
+        ],
+    )
     def test_what_to_do_about_a_connector_that_connect_cannot_address(
-        self, at: Workplace, standin: StandIn, name: str
+        self, at: Workplace, standin: StandIn, name: str, what: str
     ) -> None:
         create(standin, name)
-        why = f"{name[1]!r} at position 2 cannot be sent in a path of Connect's REST API"
-        remedy = f"{why}; {OUT_OF_REACH}"
+        remedy = f"{name[1]!r} at position 2 cannot be sent in a path of Connect's REST API; {what}"
         imported(at).expect(1, err=remedy)
         at.run("plan").expect(0, out=f"warning: connector {name}: {remedy}")
         at.run("status").expect(out=["Unmanaged", remedy])
