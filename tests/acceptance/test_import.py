@@ -71,6 +71,7 @@ def test_the_first_plan_only_adopts_and_the_second_is_empty(at: Workplace, monke
     assert at.run("plan", "--detailed-exitcode").code == 0
 
 
+@pytest.mark.on_kafka
 def test_a_second_import_writes_only_the_new_connector_and_as_a_resource(at: Workplace) -> None:
     for name in ("first", "second"):
         create(at, name, "STOPPED", SOURCE, topic="lines")  # without tasks.max
@@ -81,17 +82,18 @@ def test_a_second_import_writes_only_the_new_connector_and_as_a_resource(at: Wor
     assert f"Skipped 1 connector that the repository declares already: {at.name('first')}" in ran.err
 
 
-def test_what_to_do_about_a_connector_that_no_request_can_address(at: Workplace, sandbox: Sandbox) -> None:
-    create(at, "a/b", "STOPPED", SOURCE, topic="lines")
-    name, remedy = at.name("a/b"), "no request can change or delete it; create it under another name, and remove it"
-    at.run("import", "--out", str(at.repository), "--selector", name).expect(1, err=remedy)
-    at.run("plan").expect(out=remedy)
-    at.run("status").expect(out=remedy)
+@pytest.mark.e2e
+def test_what_to_do_about_a_connector_that_no_request_can_address(real: Workplace, sandbox: Sandbox) -> None:
+    create(real, "a/b", "STOPPED", SOURCE, topic="lines")
+    name, remedy = real.name("a/b"), "no request can change or delete it; create it under another name, and remove it"
+    real.run("import", "--out", str(real.repository), "--selector", name).expect(1, err=remedy)
+    real.run("plan").expect(out=remedy)
+    real.run("status").expect(out=remedy)
     producer = Producer({"bootstrap.servers": sandbox.bootstrap})
     for key in (f"target-state-{name}", f"connector-{name}"):
         producer.produce("connect-configs", key=key.encode(), value=None)
     producer.flush()
-    at.await_that(lambda: at.rest("GET", "/connectors"), lambda names: name not in names)
+    real.await_that(lambda: real.rest("GET", "/connectors"), lambda names: name not in names)
 
 
 @pytest.mark.timeout(300)
