@@ -6,6 +6,7 @@ The kind of a document selects its schema, so that the problems are those of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -68,6 +69,8 @@ _YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "fa
 _UNKNOWN = "additionalProperties"
 _CONFIG: Pointer = ("spec", "config")
 _NAMES: Collection[Pointer] = (("metadata", "name"), ("spec", "connector"), ("spec", "connectors"))
+_REFUSED = {r"^[A-Za-z0-9._-]+$(?!\n)": re.compile(r"[^A-Za-z0-9._-]")}
+"""What the name of an offset change must not have, by the pattern of its schema."""
 _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
@@ -207,7 +210,8 @@ def _text(failure: SchemaFailure) -> Problem:
         return Problem("schema/string", f"{_dotted(pointer)} is empty", pointer, failure.description)
     if failure.keyword == "maxLength":
         return Problem("schema/string", f"{_dotted(pointer)} is longer than {failure.expected} characters", pointer)
-    where = first_refused(REFUSED_IN_NAMES, failure.found) if pointer[:2] in _NAMES else ""
+    refused = _REFUSED.get(failure.expected, REFUSED_IN_NAMES)
+    where = first_refused(refused, failure.found) if pointer[:2] in _NAMES else ""
     summary = f"{_dotted(pointer)} is not well-formed{where and f': {where}'}"
     return Problem("schema/string", summary, pointer, _expectation(failure))
 

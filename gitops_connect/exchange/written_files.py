@@ -17,7 +17,7 @@ from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFor
 from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.names import ClusterName, ConnectorName, unaddressable
+from gitops_connect.model.names import ClusterName, ConnectorName, first_refused, unaddressable
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened
 from gitops_connect.safe_files import refuse_old, write_new
@@ -25,6 +25,7 @@ from gitops_connect.strimzi.translation import TranslationCache, translate
 
 _CHANGED = "the file cannot have these config keys:"
 _DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_REFUSED = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def lossy(
@@ -91,7 +92,10 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         if cluster is None or _DIRECTORY.fullmatch(cluster):
             failed = lossy(sound, target, StrimziOptions())
         else:
-            failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
+            refused = first_refused(_REFUSED, cluster) or "it begins with a dot or a dash"
+            failed = {
+                one.source.name: f"{cluster!r} is no name of a cluster: {refused}; use --cluster" for one in sound
+            }
         for one in sound:
             if one.source.name in failed:
                 summary = f"connector {shortened(one.source.name)}: {failed[one.source.name]}"
