@@ -72,7 +72,7 @@ def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOp
 
 def _with_ignored_keys(source: ConnectorDeclaration) -> ConnectorDeclaration:
     """The connector without the config keys that no document can have: their values on the cluster are ignored."""
-    odd = [key for key in source.config if _why_not(key)]
+    odd = {key for key in (*source.config, *source.unknown) if _why_not(key)}
     if not odd:
         return source
     config, unknown = (
@@ -101,7 +101,7 @@ def _pattern(key: str) -> str:
 
 def left_out(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
     """A warning for each config key that no document can have."""
-    for key in sorted(source.config):
+    for key in sorted({*source.config, *source.unknown}):
         if why := _why_not(key):
             summary = f"a config key cannot be declared, and spec.ignore leaves it unchanged on the cluster: {why}"
             yield _problem(source, "convert/key", summary, key)
@@ -153,6 +153,8 @@ def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, SecretReference]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
+        if key not in secrets:  # it is left out
+            continue
         is_error = key in _NEVER_SECRET
         read_from = "" if is_error else f", which is unknown: it is read from {secrets[key].name}"
         summary = f"the value of {key!r} is {reference_of(expression)}{read_from}"
