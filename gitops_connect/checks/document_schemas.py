@@ -6,6 +6,7 @@ The kind of a document selects its schema, so that the problems are those of the
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from gitops_connect.checks.quick_schema import Check, quick_check
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained_or
 from gitops_connect.model.documents import CONNECTOR, KINDS, OFFSET_CHANGE, Document, DocumentCache, Documents, Pointer
 from gitops_connect.model.findings import kind_of, word_or_kind
+from gitops_connect.model.names import REFUSED_IN_KEYS, REFUSED_IN_NAMES, first_refused
 from gitops_connect.model.suggestions import closest, did_you_mean
 
 _SCHEMAS = {CONNECTOR: "connector", OFFSET_CHANGE: "offset-change"}
@@ -66,6 +68,9 @@ def _check_one(document: Document) -> tuple[Diagnostic, ...]:
 _YAML_1_1 = {"yes": "true", "on": "true", "y": "true", "no": "false", "off": "false", "n": "false"}
 _UNKNOWN = "additionalProperties"
 _CONFIG: Pointer = ("spec", "config")
+_NAMES: Collection[Pointer] = (("metadata", "name"), ("spec", "connector"), ("spec", "connectors"))
+_REFUSED = {r"^[A-Za-z0-9._-]+$(?!\n)": re.compile(r"[^A-Za-z0-9._-]")}
+"""What the name of an offset change must not have, by the pattern of its schema."""
 _TYPE_WORDS = {
     "object": "a mapping",
     "array": "a list",
@@ -106,7 +111,8 @@ def _explain(
 def _problems(failure: SchemaFailure, schema: Mapping[str, Any]) -> Iterator[Problem]:
     if failure.of_key:
         pointer = (*failure.pointer, failure.found)
-        yield Problem("schema/key", "a key is not valid", pointer, _expectation(failure))
+        where = first_refused(REFUSED_IN_KEYS, str(failure.found))
+        yield Problem("schema/key", f"a key is not valid{where and f': {where}'}", pointer, _expectation(failure))
     elif failure.keyword == _UNKNOWN:
         yield from _unknown_fields(failure, schema)
     elif failure.keyword == "required":
@@ -204,7 +210,10 @@ def _text(failure: SchemaFailure) -> Problem:
         return Problem("schema/string", f"{_dotted(pointer)} is empty", pointer, failure.description)
     if failure.keyword == "maxLength":
         return Problem("schema/string", f"{_dotted(pointer)} is longer than {failure.expected} characters", pointer)
-    return Problem("schema/string", f"{_dotted(pointer)} is not well-formed", pointer, _expectation(failure))
+    refused = _REFUSED.get(failure.expected, REFUSED_IN_NAMES)
+    where = first_refused(refused, failure.found) if pointer[:2] in _NAMES else ""
+    summary = f"{_dotted(pointer)} is not well-formed{where and f': {where}'}"
+    return Problem("schema/string", summary, pointer, _expectation(failure))
 
 
 def _choice(failure: SchemaFailure) -> Problem:

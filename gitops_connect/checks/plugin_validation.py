@@ -18,7 +18,6 @@ from gitops_connect.connect.capabilities import EXACTLY_ONCE, PLUGIN_VERSIONS, C
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exactly_once_answers import known_answer
 from gitops_connect.connect.validation import ConfigVerdict, ConnectChecks, Plugin, installed_versions
-from gitops_connect.connect.wire import unaddressable
 from gitops_connect.errors import GitopsConnectError, Rejected, Unauthorized
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.families.sinks import is_sink
@@ -27,6 +26,7 @@ from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained_or
 from gitops_connect.model.exactly_once import BOUNDARY, FIELDS, SUPPORT
 from gitops_connect.model.masking import distinctive, mask, sensitive_values
+from gitops_connect.model.names import unaddressable
 from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.model.suggestions import closest
 from gitops_connect.tracing.spans import in_trace

@@ -28,7 +28,7 @@ from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.masking import distinctive, mask, mask_traces, sensitive_values
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, TopicName
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, TopicName, unaddressable
 from gitops_connect.model.observed_state import ClusterInfo, ConnectVersion, ObservedConnector
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.safe_files import FULL, without_space
@@ -219,7 +219,7 @@ class ConnectClient:
 
         `initial_state` needs 3.7. Without it, every version accepts the body, and the connector runs.
         """
-        if why := wire.unaddressable(name):
+        if why := unaddressable(name):
             raise Rejected(f"connect cluster {self.cluster}: the connector name {name!r} cannot be used: {why}")
         body = wire.create_body(name, config, initial_state)
         self._write("POST", "/connectors", body, sensitive_values(config, sensitive))

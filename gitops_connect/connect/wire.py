@@ -273,24 +273,6 @@ def is_unchecked(warning: str) -> bool:
     return _UNCHECKED.search(warning) is not None
 
 
-def unaddressable(name: str) -> str | None:
-    """Why a connector of that name could be created but not managed; None if it can be managed.
-
-    Jetty 12 (Kafka 4.0 and later) rejects paths with an encoded `/`, `%`, backslash or control character before Connect
-    sees them, while the POST, which has the name in its body, succeeds. Curly brackets break the forwarding to the
-    leader (`UriBuilder` treats them as a template), `.` and `..` break if anything on the way normalizes paths, and
-    POST removes the whitespace at the ends (`ConnectorsResource.createConnector`).
-    """
-    if not name or name in (".", ".."):
-        return 'it is empty, "." or ".."'
-    if name != name.strip():
-        return "Connect removes the whitespace at its ends"
-    bad = sorted({char for char in name if char in "/%\\{}" or ord(char) < 32 or ord(char) == 127})
-    if bad:
-        return f"{', '.join(repr(char) for char in bad)} cannot be sent in a path of Connect's REST API"
-    return None
-
-
 def _list(value: Any, problem: str) -> list[Any]:
     if not isinstance(value, list):
         raise UnreadableAnswer(problem)

@@ -18,7 +18,7 @@ from gitops_connect.exchange.document_text import lost_in_resource, problem_of_r
 from gitops_connect.model.desired import SecretReference, SecretSource, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
 from gitops_connect.model.masking import clear_secret
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import REFUSED_IN_KEYS, ClusterName, ConnectorName, first_refused
 from gitops_connect.model.sensitivity import is_mask, is_only_reference, is_placeholder, is_sensitive_key
 from gitops_connect.report.printable import shortened
 
@@ -28,6 +28,8 @@ _MISPLACED = "convert/secret"
 _NEVER_SECRET = (CLASS, VERSION, TASKS)
 _LONGEST = 200
 """Characters. File systems allow 255 bytes, and some are for the suffix."""
+_LONGEST_KEY = 1000
+"""Characters of a config key that every YAML parser reads: the limit of YAML is 1024."""
 
 
 class Converted(NamedTuple):
@@ -57,14 +59,52 @@ def convert_all(declarations: Sequence[ConnectorDeclaration], options: ConvertOp
     with_cluster = options.with_cluster or len({source.cluster for source in declarations}) > 1
     converted = []
     for source in declarations:
-        secrets = _secrets(source, variables, with_cluster=with_cluster)
-        config = {key: value for key, value in source.config.items() if key not in secrets}
+        kept = _with_ignored_keys(source) if options.target is TargetFormat.GITOPS_CONNECT else source
+        secrets = _secrets(kept, variables, with_cluster=with_cluster)
+        config = {key: value for key, value in kept.config.items() if key not in secrets}
         cluster = source.cluster
         if options.target is TargetFormat.STRIMZI and cluster is not None:
             cluster = options.connect_clusters.get(cluster, cluster)
-        document = replace(source, cluster=cluster, config=config, secrets={**secrets, **source.secrets})
+        document = replace(kept, cluster=cluster, config=config, secrets={**secrets, **source.secrets})
         converted.append(Converted(source, document))
     return converted
+
+
+def _with_ignored_keys(source: ConnectorDeclaration) -> ConnectorDeclaration:
+    """The connector without the config keys that no document can have: their values on the cluster are ignored."""
+    odd = {key for key in (*source.config, *source.unknown) if _why_not(key)}
+    if not odd:
+        return source
+    config, unknown = (
+        {key: one for key, one in all_.items() if key not in odd} for all_ in (source.config, source.unknown)
+    )
+    ignored = [*source.fields.get("ignore", ()), *map(_pattern, sorted(odd))]
+    return replace(source, config=config, unknown=unknown, fields={**source.fields, "ignore": ignored})
+
+
+def _why_not(key: str) -> str:
+    """Why a document cannot declare the config key; empty if it can. An empty key has no pattern either."""
+    long = f"{len(key):,} characters, expected at most {_LONGEST_KEY:,}" if len(key) > _LONGEST_KEY else ""
+    return first_refused(REFUSED_IN_KEYS, key) or long
+
+
+def _pattern(key: str) -> str:
+    """A pattern of `spec.ignore` that matches the key, and contains nothing from the first refused character on.
+
+    The rest may be a secret that belongs elsewhere, as in `a.password: hunter2`.
+    """
+    found = REFUSED_IN_KEYS.search(key)
+    end = min(found.start() if found else _LONGEST_KEY, _LONGEST_KEY // 4)
+    begin = re.sub(r"[*?[]", r"[\g<0>]", key[:end])
+    return f"{begin}[!!-~]*" if found and found.start() == end else f"{begin}*"
+
+
+def left_out(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
+    """A warning for each config key that no document can have."""
+    for key in sorted({*source.config, *source.unknown}):
+        if why := _why_not(key):
+            summary = f"a config key cannot be declared, and spec.ignore leaves it unchanged on the cluster: {why}"
+            yield _problem(source, "convert/key", summary, key)
 
 
 def _secrets(
@@ -93,6 +133,7 @@ def problems_of(converted: Converted, target: TargetFormat) -> list[Diagnostic]:
     source, document = converted
     problems = [*_misplaced_secrets(source), *_unknown_values(source, document.secrets)]
     problems += _losses(source, document, target)
+    problems += left_out(source) if target is TargetFormat.GITOPS_CONNECT else ()
     problems += _placeholders(source) if target is not TargetFormat.STRIMZI else ()
     return problems
 
@@ -112,6 +153,8 @@ def _misplaced_secrets(source: ConnectorDeclaration) -> Iterator[Diagnostic]:
 
 def _unknown_values(source: ConnectorDeclaration, secrets: Mapping[str, SecretReference]) -> Iterator[Diagnostic]:
     for key, expression in source.unknown.items():
+        if key not in secrets:  # it is left out
+            continue
         is_error = key in _NEVER_SECRET
         found = reference_of(expression) if expression else "not in the file"
         unknown = ", which is unknown" if expression else ""
@@ -177,13 +220,13 @@ class UniqueNames:
         return chosen
 
 
-def file_stems(names: Collection[ConnectorName]) -> Mapping[ConnectorName, str]:
+def file_stems(names: Collection[ConnectorName], taken: Collection[str] = ()) -> Mapping[ConnectorName, str]:
     """A file name without suffix for each connector. A connector whose name is a safe file name has the first choice.
 
     A file name does not begin with a dot: hidden files are not read.
     """
     stems = {name: re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-")[:_LONGEST] or "connector" for name in names}
-    unique = UniqueNames()
+    unique = UniqueNames(taken)
     return {name: unique.choose(stems[name], "-") for name in sorted(names, key=lambda one: (stems[one] != one, one))}
 
 

@@ -18,7 +18,7 @@ from gitops_connect.model.strimzi import KAFKA_CONNECTOR
 from gitops_connect.report import yaml_text
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.table import as_json
-from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, is_resource_name
+from gitops_connect.strimzi.resources import CLUSTER_LABEL, PAUSED, is_resource_name, refused_in_resource_name
 
 _MOST_TASKS = 2**31 - 1
 _RESTARTS = ("enabled", "maxRestarts")
@@ -119,7 +119,7 @@ def problem_of_resource(document: ConnectorDeclaration) -> str:
     if not is_resource_name(document.name):
         return (
             "the name of a Kubernetes resource has lower case letters, digits, dashes and dots only, and Strimzi uses"
-            " it as the name of the connector"
+            f" it as the name of the connector{refused_in_resource_name(document.name)}"
         )
     if document.cluster is None:
         return f"Strimzi needs the name of a KafkaConnect resource, in the label {CLUSTER_LABEL}"

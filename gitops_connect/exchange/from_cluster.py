@@ -37,16 +37,18 @@ PasswordKeys = frozenset[str] | GitopsConnectError | None
 class ClusterConnectors:
     """The chosen connectors of a cluster, and why the others of them could not be read.
 
-    `names` are all connectors of the cluster. `notes` say why every value of a connector counts as a secret.
+    `skipped` are chosen, too, but are not to be read. `notes` say why every value of a connector counts as a secret.
     """
 
     declarations: tuple[ConnectorDeclaration, ...]
     failed: Mapping[ConnectorName, str]
-    names: frozenset[ConnectorName]
+    skipped: tuple[ConnectorName, ...]
     notes: tuple[str, ...]
 
 
-def read_cluster(client: ConnectClient, selectors: Collection[str], clock: Clock) -> ClusterConnectors:
+def read_cluster(
+    client: ConnectClient, selectors: Collection[str], clock: Clock, skip: Collection[ConnectorName] = ()
+) -> ClusterConnectors:
     """The connectors whose names match one of the patterns, or all without patterns, sorted by name.
 
     The connectors are read once the worker has read the whole config topic, and none is in transit. A connector whose
@@ -60,6 +62,8 @@ def read_cluster(client: ConnectClient, selectors: Collection[str], clock: Clock
     for pattern in selectors:
         if not any(fnmatchcase(name, pattern) for name in chosen):
             raise NotFound(f"cluster {client.cluster} has no connector that matches {pattern!r}")
+    skipped = tuple(name for name in chosen if name in skip)
+    chosen = [name for name in chosen if name not in skip]
     declarations, notes = [], []
     failed = {name: "the workers did not report its state and config" for name in chosen if name in observed.unknown}
     has_keys, described = PLUGIN_KEYS.is_in(observed.version), cache(partial(_password_keys, client))
@@ -74,7 +78,7 @@ def read_cluster(client: ConnectClient, selectors: Collection[str], clock: Clock
             notes.append(f"connector {one.name}: no worker has its plugin, so every config value counts as a secret")
         sensitive = frozenset(one.config) if passwords is None else passwords
         declarations.append(_declaration(client.cluster, one, sensitive))
-    return ClusterConnectors(tuple(declarations), failed, frozenset(names), tuple(notes))
+    return ClusterConnectors(tuple(declarations), failed, skipped, tuple(notes))
 
 
 def _password_keys(client: ConnectClient, class_name: str, version: str) -> PasswordKeys:

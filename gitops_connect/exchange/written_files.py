@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gitops_connect.checks import document_schemas
 from gitops_connect.documents import desired_state
+from gitops_connect.documents.fields import TASKS
 from gitops_connect.documents.load import read_file
 from gitops_connect.exchange.connector_documents import Converted, file_stems, problems_of
 from gitops_connect.exchange.declarations import ConnectorDeclaration, TargetFormat
 from gitops_connect.exchange.document_text import problem_of_resource, text_of, with_references
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Blob, Documents
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, first_refused, unaddressable
 from gitops_connect.model.strimzi import StrimziOptions
 from gitops_connect.report.printable import shortened
 from gitops_connect.safe_files import refuse_old, write_new
@@ -24,6 +25,7 @@ from gitops_connect.strimzi.translation import TranslationCache, translate
 
 _CHANGED = "the file cannot have these config keys:"
 _DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+_REFUSED = re.compile(r"[^A-Za-z0-9._-]")
 
 
 def lossy(
@@ -31,14 +33,13 @@ def lossy(
 ) -> Mapping[ConnectorName, str]:
     """The connectors of a cluster that the format cannot express without loss, each with the reason.
 
-    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read.
+    `strictly`: keys that only the reading of a resource adds have changed, too. JSON is not read. Without `tasks.max`,
+    a worker, Strimzi and a document have one task.
     """
     documents, strictly = [one.document for one in converted], strictly and target is TargetFormat.STRIMZI
-    reasons = {}
-    if target is TargetFormat.STRIMZI:
-        reasons = {one.name: problem for one in documents if (problem := problem_of_resource(one))}
+    reasons = {one.name: problem for one in documents if (problem := _problem_of(one, target))}
     expected = {
-        one.name: (one, (with_references(one, target) if strictly else one).config)
+        one.name: (one, {TASKS: "1", **(with_references(one, target) if strictly else one).config})
         for one in documents
         if one.name not in reasons and target is not TargetFormat.JSON
     }
@@ -52,13 +53,23 @@ def lossy(
     return {**reasons, **problems}
 
 
+def _problem_of(document: ConnectorDeclaration, target: TargetFormat) -> str:
+    """Why no document or resource can have the name, the cluster, the state and the tasks of the connector."""
+    if target is TargetFormat.JSON:
+        return ""
+    if why := unaddressable(document.name):
+        return f"Connect can create it, but {why}"
+    return problem_of_resource(document) if target is TargetFormat.STRIMZI else ""
+
+
 def _read(
     documents: Sequence[ConnectorDeclaration], target: TargetFormat, strimzi: StrimziOptions
 ) -> tuple[Mapping[ConnectorName, Mapping[str, str]], Mapping[ConnectorName, str]]:
     """The config of each valid connector, read as a file of a repository, and the first error of each other one."""
+    options = replace(strimzi, workers=True)  # placeholders stay
     names = {f"{number:09}": one for number, one in enumerate(documents)}
     read = [read_file(Blob(path, "", text_of(one, target).encode())) for path, one in names.items()]
-    parsed = translate(Documents.merged(one for one in read if one is not None), strimzi, TranslationCache())
+    parsed = translate(Documents.merged(one for one in read if one is not None), options, TranslationCache())
     cluster = next((one.cluster for one in documents if target is TargetFormat.GITOPS_CONNECT), None)
     states, diagnostics = desired_state.build(parsed, [cluster] if cluster else None, document_schemas.check(parsed))
     return (
@@ -79,9 +90,12 @@ def valid(converted: Iterable[Converted], target: TargetFormat) -> tuple[list[Co
         problems += (item for _, items in found for item in items)
         sound = [one for one, items in found if not any(item.severity is Severity.ERROR for item in items)]
         if cluster is None or _DIRECTORY.fullmatch(cluster):
-            failed = lossy(sound, target, StrimziOptions(workers=True))
+            failed = lossy(sound, target, StrimziOptions())
         else:
-            failed = {one.source.name: f"{cluster!r} is no name of a cluster; use --cluster" for one in sound}
+            refused = first_refused(_REFUSED, cluster) or "it begins with a dot or a dash"
+            failed = {
+                one.source.name: f"{cluster!r} is no name of a cluster: {refused}; use --cluster" for one in sound
+            }
         for one in sound:
             if one.source.name in failed:
                 summary = f"connector {shortened(one.source.name)}: {failed[one.source.name]}"
@@ -107,14 +121,20 @@ class OutputFiles:
     target: TargetFormat
     force: bool
 
-    def paths(self, converted: Sequence[Converted], others: Collection[ConnectorName] = ()) -> list[Path]:
-        """The file of each connector, in the same order. The files of `others` are in the same directories."""
+    def paths(
+        self, converted: Sequence[Converted], occupied: Collection[str] = (), own: Mapping[ConnectorName, Path] = {}
+    ) -> list[Path]:
+        """The file of each connector, in the same order: that in `own`, or a new one.
+
+        No new file gets a name of `occupied`, which have no suffixes.
+        """
         stems = {
-            cluster: file_stems({*others, *(one.source.name for one in same)})
+            cluster: file_stems({one.source.name for one in same}, occupied)
             for cluster, same in _by_cluster(converted).items()
         }
         return [
-            self.directory(one.source.cluster) / f"{stems[one.source.cluster][one.source.name]}{self.target.suffix}"
+            own.get(one.source.name)
+            or self.directory(one.source.cluster) / f"{stems[one.source.cluster][one.source.name]}{self.target.suffix}"
             for one in converted
         ]
 

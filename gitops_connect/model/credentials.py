@@ -67,12 +67,12 @@ _HEADER = re.compile(
       (?:{_SCHEME}\s+)?(?P<header>(?:{_REFERENCE}|[^\s"',;|\\])++)
     | cookie\\*["']?\s*[:=]\s*\\*["']?(?P<cookie>[^\s"'=;,|\\]{{1,100}}=[^"'|\\\r\n]*)
     | bearer\s+(?P<bearer>(?=[\w.~+/=-]{{0,100}}[0-9])[\w.~+/=-]{{16,}})
-    | basic\s+(?P<basic>[A-Za-z0-9+/]{{8,}}={{0,2}})
+    | basic\s+(?P<basic>(?=[A-Za-z0-9+/=]{{8}})[A-Za-z0-9+/]{{6,}}={{0,2}})
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
 _HEADER_WORDS = ("uthorization", "ookie", "earer", "asic ", "x-", "private-token")
-_PLAIN_WORD = re.compile(rf"{_SCHEME}|[a-z]{{1,20}}", re.IGNORECASE)
+_PLAIN_WORD = re.compile(rf"(?i:{_SCHEME})|[A-Za-z]?[a-z]{{0,19}}|[A-Z]{{1,20}}")
 _LONGEST_BASIC = 1024
 _KEY_BEGIN = "-----BEGIN"
 _KEY_BEGINS = re.compile(rf"{_KEY_BEGIN} [A-Z ]{{0,40}}PRIVATE KEY(?: BLOCK)?-----")

@@ -21,7 +21,7 @@ from gitops_connect.model.sensitivity import (
     is_mask,
     is_only_reference,
     is_placeholder,
-    is_sensitive_key,
+    is_secret_key,
     masked_beside_references,
 )
 
@@ -55,7 +55,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
 
 def masked_value(key: str, value: str, *, sensitive: bool = False) -> str:
     """The value as it may be shown. `sensitive`: the key has a secret. References of config providers are shown."""
-    if (sensitive or is_sensitive_key(key)) and not is_only_reference(value):
+    if (sensitive or is_secret_key(key, value)) and not is_only_reference(value):
         return masked_beside_references(value, MASK)
     return mask(value)
 
@@ -64,14 +64,16 @@ def clear_secret(key: str, value: str) -> str | None:
     """The kind of secret in a value, such as `a GitHub token`; None for masks, references and placeholders, too."""
     if found := credentials(value):
         return found[0].kind
-    if not value or not is_sensitive_key(key) or value.lower() in _COMMON_WORDS:
+    if not value or not is_secret_key(key, value) or value.lower() in _COMMON_WORDS:
         return None
     return None if is_mask(value) or is_placeholder(value) or is_only_reference(value) else BY_KEY
 
 
 def sensitive_values(config: Mapping[str, str], sensitive: Iterable[str] = ()) -> frozenset[str]:
     """The secrets of a config: values of sensitive keys, and credentials in others, but no masks and references."""
-    keys = {key for key in config if is_sensitive_key(key)} | {key for key in sensitive if key in config}
+    keys = {key for key, value in config.items() if is_secret_key(key, value)} | {
+        key for key in sensitive if key in config
+    }
     whole = {config[key] for key in keys if not is_mask(config[key]) and not is_only_reference(config[key])}
     return frozenset(whole.union(*(_parts(value) for value in config.values() if credentials(value))))
 

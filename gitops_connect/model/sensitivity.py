@@ -10,12 +10,13 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9.]")
 _SENSITIVE_KEY = re.compile(
     r"""
       passw(?:or)?d(?!less) | passphrase | passcode | secret(?!s?\.?manager) | credential
-    | (?:token|pwd)s?[0-9]*(?=\.|$)
+    | (?:token|pwd)s?[0-9]*(?=\.|$)          # `accesstoken` and `dbpwd`, too, but no `tokenizer`
     | (?:^|\.)(?:db|database|user|ssl|key|keystore|trust|truststore|admin|client|proxy|login)?pass$
-    | (?:^|\.)pw$
+    | (?:^|\.)(?:pw|jwt)$                    # words, but no `jwt.claim.name`
+    # Keys that encrypt, sign or open an account. Other words are before the keys of records, tables and converters.
     | (?:account|access|api|auth|cipher\.data|customer|encryption|function|hmac|master|private|sas|secret|shared
         |sign|signing|storage)\.?keys?(?=\.|$)
-    | (?:consumer|subscription|license|keystore)\.key$ | confluent\.license$
+    | (?:consumer|subscription|license|keystore)\.key$ | confluent\.license$ | key\.?file$
     | sasl\.jaas\.config | auth\.user\.info | kerberos\.ticket$
     | (?:^|\.)(?:authorization|cookies?)$ | webhook(?:\.ur[il])?$
     """,
@@ -23,14 +24,20 @@ _SENSITIVE_KEY = re.compile(
 )
 _NOT_SENSITIVE = re.compile(
     r"""
+    # The last word tells that the value is the place, the form or the lifetime of a secret, or the URL that issues it.
     (?:(?<!webhook)\.|passwd|password|secret|token|credentials?)
-    (?:algorithm|arn|audience|class|client\.id|columns?|count|delimiter|dir|directory|enabled?|encoding|endpoint|external\.id|fields?
-      |file|filename|format|host|interval|iterations|length|limit|location|max|min|mode|ms|name|path|pattern|policy
-      |port|profile|property|provider|region|regex|required|role|scope|seconds|separator|size|source|strategy|table|timeout
-      |topics?|ttl|type|ur[il]|version)$
+    (?:address|algorithm|alias|arn|audience|class|client\.id|columns?|count|days|delimiter|dir|directory|enabled?|encoding
+      |endpoint|external\.id|fields?|(?<!key\.)file|filename|format|host|hours|interval|iterations|length|limit|location
+      |max|min|mode|ms|name|path|pattern|policy|port|profile|property|provider|region|regex|required|role|scope|seconds
+      |separator|size|source|strategy|table|timeout|topics?|ttl|type|ur[il]|version)$
+    # The name of a key in a key service. `access.key.id` is no such name, but a half of the credentials of AWS.
+    | (?:customer|encryption|master|signing)\.?key\.id$
     """,
     re.VERBOSE,
 )
+_KEY_FILE = re.compile(r"key\.?file$")
+"""Some connectors, as those of BigQuery, accept the path of a file or its content as the value of such a key."""
+_PATH = re.compile(r"(?:[A-Za-z]:|\.{1,2})?[/\\][^\s{\"]{1,250}|[\w.-]{1,100}\.(?:json|key|p12|pem)")
 _MASK = re.compile(r"[*\u2022]{3,}|\[hidden\]|<redacted>", re.IGNORECASE)
 _REFERENCE = re.compile(r"\$\{(?:[^}:$]|\$(?!\{))++(?::(?!-)(?:[^}:$]|\$(?!\{))*+)++\}")
 """Without another `${` inside, so that the search takes linear time. `${name:-default}` and `${env:NAME:-default}` are
@@ -48,8 +55,17 @@ syntax."""
 @lru_cache(maxsize=4096)
 def is_sensitive_key(key: str) -> bool:
     """True for keys such as `database.password`, whatever their type is. Cached: connectors share a few keys."""
-    dotted = _WORDS.sub(".", key).lower().strip(".")
+    dotted = _dotted(key)
     return bool(_SENSITIVE_KEY.search(dotted)) and not _NOT_SENSITIVE.search(dotted)
+
+
+def is_secret_key(key: str, value: str) -> bool:
+    """True for the keys of secrets, but not for `keyfile` with the path of a file, which is no secret."""
+    return is_sensitive_key(key) and not (_PATH.fullmatch(value) and _KEY_FILE.search(_dotted(key)))
+
+
+def _dotted(key: str) -> str:
+    return _WORDS.sub(".", key).lower().strip(".")
 
 
 def is_mask(value: str) -> bool:

@@ -13,7 +13,7 @@ from gitops_connect.model.canonical import digest, keyed_digest
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, contained, internal_error
 from gitops_connect.model.health import UnhealthyConnector
-from gitops_connect.model.names import ConnectorName, Digest
+from gitops_connect.model.names import ConnectorName, Digest, found_unaddressable
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.status import ConditionType
@@ -75,6 +75,7 @@ def plan(situation: Situation) -> Plan:
             *shared_topics(situation),
             *orphaned_topics(situation, everything),
             *delivery_warnings(situation),
+            *_out_of_reach(_unmanaged(situation)),
         ),
         refusals=refused,
         forgotten=_forgotten(situation, everything),
@@ -259,6 +260,12 @@ def _unmanaged(situation: Situation) -> tuple[ConnectorName, ...]:
     return tuple(
         sorted(situation.observed.connectors.keys() - _declared_or_managed(situation) - situation.desired.held)
     )
+
+
+def _out_of_reach(names: Iterable[ConnectorName]) -> Iterator[str]:
+    for name in names:
+        if why := found_unaddressable(name):
+            yield f"connector {name}: {why}"
 
 
 def plans_alike(before: Situation, after: Situation, checked: Iterable[DesiredConnector]) -> bool:

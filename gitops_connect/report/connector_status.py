@@ -13,7 +13,7 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.masking import masked_value
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision, found_unaddressable
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
 from gitops_connect.model.ownership import Ownership
 from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange
@@ -167,7 +167,7 @@ def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
     printed = _summary(one, problems)
     errors = [problem for problem in problems if problem.severity is Severity.ERROR]
     if one.planned.name in one.plan.unmanaged:
-        return Sync.UNMANAGED, printed
+        return Sync.UNMANAGED, found_unaddressable(one.planned.name) or printed
     if why := _why_unknown(one, errors):
         return Sync.UNKNOWN, printed or why
     if one.declared is None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
 from gitops_connect.model.documents import Document, Pointer
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, first_refused
 from gitops_connect.model.strimzi import MIRROR_MAKER, StrimziOptions
 
 INVALID = "strimzi/invalid-field"
@@ -17,11 +17,18 @@ IGNORED = "strimzi/ignored-field"
 PAUSED = "strimzi.io/pause-reconciliation"
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LONGEST_NAME = 253
+_REFUSED = re.compile(r"[^-.a-z0-9]")
 
 
 def is_resource_name(name: str) -> bool:
     """Whether Kubernetes accepts the name of a resource: lower case letters, digits, dashes and dots."""
     return len(name) <= _LONGEST_NAME and _NAME.fullmatch(name) is not None
+
+
+def refused_in_resource_name(name: str) -> str:
+    """The first character that the name of no resource has, and its place, with a colon before; may be empty."""
+    found = first_refused(_REFUSED, name)
+    return found and f": {found}"
 
 
 class Problems:

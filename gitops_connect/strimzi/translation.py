@@ -32,6 +32,7 @@ from gitops_connect.strimzi.resources import (
     connect_cluster,
     is_resource_name,
     own_cluster,
+    refused_in_resource_name,
 )
 
 NO_CLUSTER = "strimzi/no-cluster"
@@ -121,7 +122,9 @@ def _expand_connector(resource: Document, version: StrimziVersion) -> Expansion:
         return Expansion(complete=False)
     problems = Problems(resource)
     if not is_resource_name(name):
-        summary = f"metadata.name must be the name of a Kubernetes resource, found {name!r}"
+        summary = (
+            f"metadata.name must be the name of a Kubernetes resource, found {name!r}{refused_in_resource_name(name)}"
+        )
         problems.error(INVALID, ("metadata", "name"), summary, "use lower case letters, digits, dashes and dots")
     declared, fields = resource.value.get("spec"), dict[str, Any]()
     if isinstance(declared, Mapping):

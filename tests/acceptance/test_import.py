@@ -7,10 +7,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from confluent_kafka import Producer
 from exchange.test_import import require_adopted
 from exchange.writers import HOSTILE, WRITERS
 
 from acceptance.workplace import MIRROR, SOURCE, Workplace
+from gitops_connect.sandbox.cluster import Sandbox
 
 VALUES = {f"x.{number}": value for number, value in enumerate(HOSTILE) if not value.startswith("${file:")}
 """A real worker would read the file."""
@@ -30,6 +32,7 @@ def create(at: Workplace, stem: str, state: str, plugin: str, **config: str) -> 
 def test_the_first_plan_only_adopts_and_the_second_is_empty(at: Workplace, monkeypatch: pytest.MonkeyPatch) -> None:
     file = str(at.directory / "in.txt")
     parts = {
+        "an odd key": "x",
         "value.converter": "org.apache.kafka.connect.json.JsonConverter",
         "transforms": "a",
         "transforms.a.type": "org.apache.kafka.connect.transforms.InsertField$Value",
@@ -45,7 +48,7 @@ def test_the_first_plan_only_adopts_and_the_second_is_empty(at: Workplace, monke
     entry = {"partition": {"cluster": "a", "topic": "t", "partition": 0}, "offset": {"offset": 20}}
     at.set_offsets("mirror", entry)
     selected = ("--selector", f"*-{at.suffix}", "--with-offsets")
-    ran = at.run("import", "--out", str(at.repository), *selected).expect(0)
+    ran = at.run("import", "--out", str(at.repository), *selected).expect(0, err="U+0020 (SPACE) at position 3")
     manifest = Path(at.repository, "clusters", "local", "offsets", f"{at.name('mirror')}.jsonl")
     assert json.loads(manifest.read_text()) == entry
     assert at.run("offsets", "diff", at.name("mirror"), str(manifest)).code == 0
@@ -64,8 +67,33 @@ def test_the_first_plan_only_adopts_and_the_second_is_empty(at: Workplace, monke
     at.settings(more=ran.out)
     require_adopted(at, *(at.name(stem) for stem in ("mirror", "orders", "paused")))
     at.apply()
-    assert at.config("orders").items() >= VALUES.items()
+    assert at.config("orders").items() >= {**VALUES, **parts}.items()
     assert at.run("plan", "--detailed-exitcode").code == 0
+
+
+@pytest.mark.on_kafka
+def test_a_second_import_writes_only_the_new_connector_and_as_a_resource(at: Workplace) -> None:
+    for name in ("first", "second"):
+        create(at, name, "STOPPED", SOURCE, topic="lines")  # without tasks.max
+        selected = ("--format", "strimzi", "--selector", f"*-{at.suffix}")
+        ran = at.run("import", "--out", str(at.repository), *selected).expect(0, err="Wrote 1 connector of")
+        require_adopted(at, at.name(name))
+        at.apply()
+    assert f"Skipped 1 connector that the repository declares already: {at.name('first')}" in ran.err
+
+
+@pytest.mark.e2e
+def test_what_to_do_about_a_connector_that_no_request_can_address(real: Workplace, sandbox: Sandbox) -> None:
+    create(real, "a/b", "STOPPED", SOURCE, topic="lines")
+    name, remedy = real.name("a/b"), "no request can change or delete it; create it under another name, and remove it"
+    real.run("import", "--out", str(real.repository), "--selector", name).expect(1, err=remedy)
+    real.run("plan").expect(out=remedy)
+    real.run("status").expect(out=remedy)
+    producer = Producer({"bootstrap.servers": sandbox.bootstrap})
+    for key in (f"target-state-{name}", f"connector-{name}"):
+        producer.produce("connect-configs", key=key.encode(), value=None)
+    producer.flush()
+    real.await_that(lambda: real.rest("GET", "/connectors"), lambda names: name not in names)
 
 
 @pytest.mark.timeout(300)

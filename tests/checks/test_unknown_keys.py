@@ -68,16 +68,18 @@ def test_which_keys_are_unknown(case: dict[str, Any]) -> None:
             assert warning.severity is Severity.WARNING
 
 
-def test_mirror_maker_passes_keys_on_to_its_clients() -> None:
+@pytest.mark.parametrize("name", [MIRROR, MIRROR.replace("Source", "Checkpoint"), "MirrorHeartbeat"])
+def test_mirror_maker_passes_keys_on_to_its_clients(name: str) -> None:
     defined = FRAMEWORK | {"source.cluster.alias", "target.cluster.alias", "topics", "replication.factor"}
     config = {
-        "connector.class": MIRROR,
+        "connector.class": name,
         "source.cluster.bootstrap.servers": "a:1",
         "target.cluster.security.protocol": "SSL",
         "source.consumer.isolation.level": "read_committed",
         "consumer.max.poll.records": "1",
-        # Every connector of a mirror has the patterns of the mirror.
+        # The connectors of a mirror often have the same config, in which each has keys of its own.
         **dict.fromkeys(("groups", "groups.exclude", "prometheus.metrics.reporter.listener.enable"), "x"),
+        **dict.fromkeys(("sync.topic.acls.enabled", "emit.heartbeats.enabled", "refresh.groups.enabled"), "true"),
     }
     connector = DesiredConnector(NAME, TargetState.RUNNING, {**config, "replication.facto": "1"}, DOCUMENT)
     [warning] = unknown_keys(connector, ConfigVerdict(defined=defined), BUILT_IN)

@@ -159,18 +159,6 @@ def test_create_with_a_state_and_as_every_version_takes_it(state: TargetState) -
     assert wire.create_body(ConnectorName("x"), {"a": "b"}, None) == body
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", " a", "a ", "a/b", "a%b", "a\\b", "{a}", "a\tb", "a\x7f"])
-def test_names_of_no_use(name: str) -> None:
-    assert wire.unaddressable(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["orders-sink", "a.b", "a b", "ünï-日本", "a..b", "q?x#y", "a&b=c", 'quote"s', "x" * 300]
-)
-def test_names_that_can_be_used(name: str) -> None:
-    assert wire.unaddressable(name) is None
-
-
 plain = (
     st.none()
     | st.booleans()

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from standin.connect import StandIn
 from standin.raw_answers import ALWAYS
-from support.files.tables import rows
+from support.files.tables import rows, table
 
 from gitops_connect.documents.fields import connector_of
 from gitops_connect.documents.yaml import parse
@@ -185,17 +185,63 @@ class TestTheCommand:
         assert sorted(file.name for file in out.iterdir()) == ["orders-a.yaml", "orders-b.yaml", "returns.yaml"]
         ran = imported(at, "--selector", "orders-*", "--selector", "oders", "--force")
         assert (ran.code, ran.err) == (1, "error: cluster local has no connector that matches 'oders'\n")
-        imported(at).expect(64, err="orders-a.yaml exists already")
-        assert not (out / "parcels.yaml").exists()
+        (out / "parcels.yaml").write_text("# mine\n")
+        imported(at).expect(64, err="parcels.yaml exists already")
         assert imported(at, "--force").code == 0
-        assert (out / "parcels.yaml").exists()
+        assert "kind: Connector" in (out / "parcels.yaml").read_text()
         create(standin, "clear", **{"my.password": "x"})
         at.settings(more='[clusters.other]\nurl = ["http://127.0.0.1:1"]')
         imported(at).expect(64, err="choose one of local, other with --cluster")
         assert '"LOCAL_CLEAR_MY_PASSWORD"' in imported(at, "--cluster", "local", "--force").out
 
+    def test_a_second_import_writes_only_what_no_file_declares(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        declared = ["a->b.MirrorSourceConnector", "json", "moved", "mirrored", "no-cluster", "odd", "resource"]
+        for name in (*declared, "IMP-SRC", "orders"):
+            create(standin, name, **{"my.password": "x"})
+        elsewhere = table(__file__, "repository")
+        for path, text in elsewhere.items():
+            at.write(path, text)
+        ran = imported(at).expect(0, err=f"Skipped {len(declared)} connectors that the repository declares already")
+        assert "and 2 more" in ran.err
+        assert sorted(one.name for one in out.glob("*.yaml")) == ["IMP-SRC.yaml", "list.yaml", "orders.yaml"]
+        assert '"ORDERS_MY_PASSWORD_2",' in ran.out, "another connector has the first one"
+        for name in ("imp-src", "Orders"):
+            create(standin, name, "STOPPED", topic="new")
+        imported(at).expect(0, err=["Wrote 2 connectors", "Skipped 9 connectors"])
+        assert (read_back((out / "imp-src-2.yaml").read_text())).name == "imp-src"
+        orders = out / "orders.yaml"
+        whole = orders.read_text()
+        orders.write_text(whole.replace("topic: lines", "topic: other"))
+        imported(at, "--force").expect(0, err=["Wrote 4 connectors", "Skipped 7 connectors"])
+        assert (orders.read_text(), read_back((out / "imp-src-2.yaml").read_text()).name) == (whole, "imp-src")
+        orders.write_text(f"{whole}---\n{whole.replace('orders', 'another')}")
+        imported(at, "--force").expect(0, err=["Wrote 3 connectors", "Skipped 8 connectors"])
+        assert {path: (at.repository / path).read_text() for path in elsewhere} == elsewhere
+        at.commit_all()
+        assert "two-owners" not in at.run("validate").out
+
+    def test_files_that_cannot_be_read_are_mentioned(self, at: Workplace, standin: StandIn, out: Path) -> None:
+        create(standin, "orders")
+        at.write("clusters/local/orders.yaml", "apiVersion: gitops-connect/v1\nkind: [")
+        ran = imported(at).expect(64, err="orders.yaml exists already")
+        assert f"note: `gitops-connect validate {at.repository}` lists files that cannot be read" in ran.err
+        assert imported(at, "--force").code == 0
+        assert read_back((out / "orders.yaml").read_text()).name == "orders"
+
+    def test_a_file_gets_a_number_only_if_another_file_has_its_name(
+        self, at: Workplace, standin: StandIn, out: Path
+    ) -> None:
+        for name in ("imp-src", "IMP-SRC"):
+            create(standin, name)
+        assert imported(at, "--selector", "imp-src").code == 0
+        assert [file.name for file in out.iterdir()] == ["imp-src.yaml"]
+        assert imported(at).code == 0
+        assert sorted(file.name for file in out.iterdir()) == ["IMP-SRC-2.yaml", "imp-src.yaml"]
+
     def test_a_connector_that_cannot_be_written_is_named(self, at: Workplace, standin: StandIn, out: Path) -> None:
-        for name, more in (("orders", {}), ("a/b", {}), ("odd", {"a key": "x"})):
+        for name, more in (("orders", {}), ("a/b", {}), ("odd", {"": "x"})):
             create(standin, name, **more)
         standin.cluster.create("mirror", {"connector.class": MIRROR, "source.cluster.alias": "a"}, "STOPPED")
         body = standin.cluster.expanded(["status", "info"]) | {"broken": {"status": None, "info": None}}
@@ -204,12 +250,44 @@ class TestTheCommand:
         ran = imported(at)
         assert (ran.code, [file.name for file in out.iterdir()]) == (1, ["orders.yaml"])
         for problem in (
-            "a/b: its document would be invalid: metadata.name",
+            "a/b: '/' at position 2 cannot be sent in a path of Connect's REST API; no",
             "odd: its document would be invalid",
             "broken: the workers did not report its state and config",
             "mirror: cannot determine which config keys are passwords",
         ):
             assert f"error: connector {problem}" in ran.err
+
+    def test_a_config_key_that_no_document_can_have_is_left_out_and_ignored(
+        self, at: Workplace, standin: StandIn, out: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        odd = ["a key", "a*[\tpassword=hunter22", "\x7f", "k" * 1001]
+        create(standin, "odd", **dict.fromkeys(odd, "x"), **{"a.b": "x", "my.password": "hunter22"})
+        create(standin, "orders")
+        ran = imported(at).expect(0, err="warning: connector odd: a config key cannot be declared")
+        assert ran.err.count("warning: ") == len(odd)
+        assert "U+0020 (SPACE) at position 2" in ran.err
+        text = (out / "odd.yaml").read_text()
+        assert "hunter22" not in ran.err + ran.out + text
+        assert read_back(text).config["a.b"] == "x"
+        at.settings(more=ran.out)
+        monkeypatch.setenv("ODD_MY_PASSWORD", "hunter22")
+        require_adopted(at, "odd", "orders")
+
+    @pytest.mark.parametrize(
+        ("name", "what"),
+        [
+            *((name, "no request can change") for name in ("a/b", "a%2Fb", "a\\b")),
+            ("a{b", "create it under another name"),
+        ],
+    )
+    def test_what_to_do_about_a_connector_that_connect_cannot_address(
+        self, at: Workplace, standin: StandIn, name: str, what: str
+    ) -> None:
+        create(standin, name)
+        remedy = f"{name[1]!r} at position 2 cannot be sent in a path of Connect's REST API; {what}"
+        imported(at).expect(1, err=remedy)
+        at.run("plan").expect(0, out=f"warning: connector {name}: {remedy}")
+        at.run("status").expect(out=["Unmanaged", remedy])
 
     def test_json_is_the_body_of_a_request(self, at: Workplace, standin: StandIn, out: Path) -> None:
         create(standin, "orders", "STOPPED", **{"my.password": "hunter22", "file": "\U0001f600\n"})
@@ -254,11 +332,13 @@ def test_the_plan_of_imported_resources_only_adopts(at: Workplace, standin: Stan
     create(standin, "orders", **{f"x.{number}": text for number, text in enumerate(HOSTILE)})
     create(standin, "paused.orders", "PAUSED")
     create(standin, "stopped", "STOPPED", **{"connector.plugin.version": "4.3.0"})
+    standin.cluster.create("tasks", {"connector.class": SOURCE, "topic": "lines"}, None)
     imported(at, "--format", "strimzi").expect(0, out="")
+    assert "tasksMax" not in (at.repository / "clusters" / "local" / "tasks.yaml").read_text()
     text = (at.repository / "clusters" / "local" / "stopped.yaml").read_text()
     assert f"strimzi.io/cluster: {'my-connect' if cluster else 'local'}\n" in text
     assert "  state: stopped\n  version: " in text
-    require_adopted(at, "orders", "paused.orders", "stopped")
+    require_adopted(at, "orders", "paused.orders", "stopped", "tasks")
 
 
 @pytest.mark.slow
