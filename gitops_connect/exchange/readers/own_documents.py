@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -11,7 +10,7 @@ from typing import Any
 from gitops_connect.documents import connector_rules
 from gitops_connect.documents.fields import TASKS, connector_of
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
-from gitops_connect.exchange.readers.reading import Part
+from gitops_connect.exchange.readers.reading import OF_DEPLOYMENT, Part
 from gitops_connect.model.desired import ACKNOWLEDGE, OWN_ANNOTATIONS, RESET_TOPICS
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Documents
@@ -32,10 +31,6 @@ _CONNECTORS = ("sourceConnector", "checkpointConnector", "heartbeatConnector")
 _OF_CONNECTORS = ("mirrors", "clusters", "connectCluster", "target")
 _ELSEWHERE = ("kubectl.kubernetes.io/last-applied-configuration", ACKNOWLEDGE, RESET_TOPICS)
 """Annotations that are not kept: a copy of the resource, with its secrets, and fields of the document."""
-_OF_DEPLOYMENT = re.compile(
-    r"app\.kubernetes\.io/(?:managed-by|instance)$|(?:[\w-]+\.)*(?:helm\.sh|argoproj\.io|fluxcd\.io|config\.kubernetes\.io)/"
-)
-"""Labels and annotations of Helm, Argo CD, Flux and Kustomize, which say how the resource came to Kubernetes."""
 
 
 def read(document: Document) -> tuple[ConnectorDeclaration | None, list[Diagnostic]]:
@@ -106,7 +101,7 @@ def _texts_of(resource: Document, field: str) -> dict[str, str]:
     """The labels or annotations of a resource that are not Strimzi's or Kubernetes', and no field of a document."""
     texts = resource.section("metadata").get(field)
     found = texts if isinstance(texts, Mapping) else {}
-    kept = (key for key in found if not (key.startswith(_PREFIX) or key in _ELSEWHERE or _OF_DEPLOYMENT.match(key)))
+    kept = (key for key in found if not (key.startswith(_PREFIX) or key in _ELSEWHERE or OF_DEPLOYMENT.match(key)))
     return {key: str(found[key]) for key in kept}
 
 

@@ -37,6 +37,10 @@ _LONGEST_SUMMARY = 2000
 
 
 _STATES = {one.value: one for one in (TargetState.RUNNING, TargetState.PAUSED, TargetState.STOPPED)}
+OF_DEPLOYMENT = re.compile(
+    r"app\.kubernetes\.io/(?:managed-by|instance)$|(?:[\w-]+\.)*(?:helm\.sh|argoproj\.io|fluxcd\.io|config\.kubernetes\.io)/"
+)
+"""Labels and annotations of Helm, Argo CD, Flux and Kustomize, which say how the resource came to Kubernetes."""
 
 
 @dataclass(slots=True)
@@ -267,8 +271,11 @@ def state_of(part: Part, findings: Findings) -> TargetState:
 
 
 def texts_of(part: Part, findings: Findings) -> dict[str, str]:
+    """Labels or annotations, without those of a deployment."""
     found = {}
     for key, value in part.fields():
+        if OF_DEPLOYMENT.match(key):
+            continue
         if value.text is None:
             findings.warning("convert/null", f"the value of {key!r} is no string: the key is left out", value.location)
         else:
