@@ -26,8 +26,9 @@ from gitops_connect.offsets.rules.part_shapes import CurrentTypes
 from gitops_connect.offsets.spark.input_splits import Block, InputSplit, blocks_of
 from gitops_connect.offsets.spark.job_files import JobDirectories
 from gitops_connect.offsets.spark.keys import Numbers, Secret, hash_fields, hash_partitions
-from gitops_connect.offsets.spark.layouts import LineBuffer, LineForm, LineFormat, MatchedLines
+from gitops_connect.offsets.spark.layouts import LineForm, LineFormat
 from gitops_connect.offsets.spark.line_formats import counted_field, match_lines
+from gitops_connect.offsets.spark.parquet_rows import Matched
 from gitops_connect.offsets.spark.violations import (
     RowPosition,
     TaskViolations,
@@ -169,10 +170,10 @@ class Parser:
                 finding = Finding(fault.rule, "", {"found": fault.found})
                 counts.broken.append(Violation(RowPosition(split, block.base + fault.line - 1, fault.column), finding))
                 counts.add(counts.broken[-1])
-        if refused is not None or not block.text:
+        if refused is not None or not block.data:
             return [], counts, block.lines
-        counts.size += len(block.text)
-        lines = LineBuffer(block.content)
+        counts.size += block.size
+        lines = block.buffer
         certain, slow = match_lines(lines, self.line_format)
         parts = [self._rows(one) for one in certain]
         counts.entries += sum(rows.num_rows for rows in parts)
@@ -183,7 +184,7 @@ class Parser:
             parts.append(self._one_by_one(slow, lines.text_of(slow), RowPosition(split, block.base), counts))
         return parts, counts, len(lines)
 
-    def _rows(self, certain: MatchedLines) -> Any:
+    def _rows(self, certain: Matched) -> Any:
         count = len(certain.rows)
         texts: list[str] = []
         form, value = OffsetForm.NONE, np.zeros(count, np.int64)

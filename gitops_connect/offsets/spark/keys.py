@@ -108,11 +108,15 @@ def hash_texts(texts: Texts, secret: Secret) -> list[Numbers]:
 
 
 class Values(NamedTuple):
-    """A field in many rows, or one value for all of them: strings, or other values as canonical JSON (`is_json`)."""
+    """A field in many rows, or one value for all of them: strings, or other values as canonical JSON (`is_json`).
+
+    `rows` has for each row the number of its text; None if each row has its own.
+    """
 
     name: str
     texts: Texts
     is_json: bool = False
+    rows: NDArray[np.intp] | None = None
 
 
 def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Numbers]:
@@ -121,9 +125,9 @@ def hash_fields(fields: Iterable[Values], count: int, secret: Secret) -> list[Nu
     Different partitions have different numbers, except with a probability of at most 2^-80 for each pair.
     """
     hashes = [np.full(count, start, np.uint64) for start in secret.starts]
-    for name, texts, is_json in fields:
+    for name, texts, is_json, rows in fields:
         for which, part in enumerate(_parts(texts, secret.of_field(name, is_json), secret)):
-            hashes[which] += part
+            hashes[which] += part if rows is None else part[rows]
     return hashes
 
 

@@ -55,7 +55,8 @@ class LineForm:
     send. `fields` are those of the partition. A line has the form only if each of the `filters` says so of its string.
 
     `findings` are the violations of each such line: without words if each line has words of its own. Those of `RULES`
-    hold only if the partition has no current offset, all others always.
+    hold only if the partition has no current offset, all others always. `columns` are those of a Parquet file with such
+    lines, ascending, each with the pattern of its values in JSON; none if the form is not canonical.
     """
 
     pattern: str
@@ -67,6 +68,7 @@ class LineForm:
     fields: tuple[Field, ...] = ()
     filters: tuple[tuple[Span, Admits, bool], ...] = field(default=(), compare=False)
     findings: tuple[Finding, ...] = field(default=(), compare=False)
+    columns: tuple[tuple[str, str], ...] = field(default=(), compare=False)
 
     @property
     def has_own_words(self) -> bool:
@@ -167,7 +169,7 @@ def bytes_of(array: Any) -> bytes:
     return b"" if data is None else bytes(data[int(ends[0]) : int(ends[-1])])
 
 
-def _is_utf8(content: bytes) -> bool:
+def is_utf8(content: bytes) -> bool:
     try:
         content.decode()
     except UnicodeDecodeError:
@@ -199,12 +201,17 @@ class LineBuffer:
     @cached_property
     def in_utf8(self) -> NDArray[np.intp]:
         """The numbers of the lines that are UTF-8: nearly always all of them."""
-        if self._content.isascii() or _is_utf8(self._content):
+        if self._content.isascii() or is_utf8(self._content):
             return np.arange(len(self))
-        return np.flatnonzero([_is_utf8(line) for line in self._content.split(b"\n")[:-1]])
+        return np.flatnonzero([is_utf8(line) for line in self._content.split(b"\n")[:-1]])
 
     def text_of(self, rows: NDArray[np.intp]) -> bytes:
         return bytes_of(self.array.take(pa.array(rows)))
+
+    def matches(self, form: LineForm, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+        """Which of these lines match the pattern of the form."""
+        array = self.array if len(rows) == len(self) else self.array.take(pa.array(rows))
+        return np.asarray(pc.match_substring_regex(array, form.pattern))
 
     def of(self, form: LineForm, rows: NDArray[np.intp]) -> MatchedLines:
         if len(rows) == len(self) and len(self._marks) == len(rows) * form.marks:

@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gitops_connect.families.field_kinds import ANY, FLAG, NUMBER, SIGNED, TEXT, TEXT_PATTERN, FieldKind
@@ -36,11 +35,11 @@ from gitops_connect.offsets.spark.layouts import (
     LineBuffer,
     LineForm,
     LineFormat,
-    MatchedLines,
     Member,
     Span,
     layout_of,
 )
+from gitops_connect.offsets.spark.parquet_rows import ColumnBuffer, Matched
 
 MAX_FORMS = 4
 """A line that matches none costs a match with each of them, in addition to its cost without them."""
@@ -179,7 +178,7 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
         return None
     anchors = Anchors(layout.line)
     varying: dict[int, tuple[Member, str]] = {}
-    fields = []
+    fields, columns = [], []
     for half, members in (("partition", layout.partition), ("offset", layout.offset)):
         for member in members:
             found = _pattern_of(half, member, known)
@@ -188,19 +187,22 @@ def _form(layout: Layout, known: Known) -> LineForm | None:
             kind, pattern = found
             if pattern is not None:
                 varying[member.start] = member, pattern
+            columns.append((f"{half}.{member.name}", pattern or re.escape(_json(member.value))))
             if half == "partition":
                 value = member.value if pattern is None else anchors.span(*_inside(member))
                 fields.append(Field(member.name, kind.is_text, value))
     members = [varying[start][0] for start in sorted(varying)]
+    is_canonical = layout.line.decode() == _canonical(layout.value)
     return LineForm(
         _line_pattern(layout.line, varying),
         marks=layout.line.count(b'"'),
         partition=_pieces(layout, "partition", members, anchors),
         offset=_pieces(layout, "offset", members, anchors) if layout.halves["offset"].value is not None else (),
         number=_number(layout, known, anchors),
-        is_canonical=layout.line.decode() == _canonical(layout.value),
+        is_canonical=is_canonical,
         fields=tuple(fields),
         filters=tuple(_filters(layout, known, anchors)),
+        columns=tuple(sorted(columns)) if is_canonical else (),
     )
 
 
@@ -275,15 +277,16 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def match_lines(lines: LineBuffer, line_format: LineFormat | None) -> tuple[list[MatchedLines], NDArray[np.intp]]:
+def match_lines(
+    lines: LineBuffer | ColumnBuffer, line_format: LineFormat | None
+) -> tuple[list[Matched], NDArray[np.intp]]:
     """The lines by their forms, and the numbers of the lines that match none."""
-    found = []
+    found: list[Matched] = []
     left, is_slow = lines.in_utf8, np.ones(len(lines), np.bool_)
     for form in () if line_format is None else line_format.forms:
         if not len(left):
             break
-        array = lines.array if len(left) == len(lines) else lines.array.take(pa.array(left))
-        well = pc.match_substring_regex(array, form.pattern).to_numpy(zero_copy_only=False)
+        well = lines.matches(form, left)
         for span, admits, expected in form.filters:
             well = well.copy()
             well[well] = _admitted(lines.of(form, left[well]).array(span), admits) == expected
@@ -319,7 +322,7 @@ def canonical_partitions(content: bytes, line_format: LineFormat | None) -> Any:
     return _in_order([one.texts(one.form.partition) for one in found], found, left)
 
 
-def _in_order(arrays: list[Any], found: list[MatchedLines], left: NDArray[np.intp]) -> Any:
+def _in_order(arrays: list[Any], found: list[Matched], left: NDArray[np.intp]) -> Any:
     order = np.argsort(np.concatenate([*(one.rows for one in found), left]), kind="stable")
     return pa.concat_arrays([*arrays, pa.nulls(len(left), pa.string())]).take(pa.array(order))
 
