@@ -67,10 +67,20 @@ class ConnectorDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyFile:
+    """A file that a script sends to Connect, as in `curl -d @orders.json`. `name` is that in the URL, or empty."""
+
+    path: str
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class FileReading:
     """The content of one file: connectors, and problems.
 
-    `documents` of this project are not checked yet, and `resources` of Strimzi are not translated yet.
+    `documents` of this project are not checked yet, and `resources` of Strimzi are not translated yet. `files` are not
+    read yet.
     `recognized`: the file is in one of the formats, also if it contains errors.
     """
 
@@ -78,6 +88,7 @@ class FileReading:
     documents: tuple[Document, ...] = ()
     resources: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
+    files: tuple[BodyFile, ...] = ()
     recognized: bool = True
 
 
