@@ -93,9 +93,6 @@ class _Files:
         if path == STDIN or not path.is_dir():
             blob = _blob(path, path)
             readings, others = {path: [self._read(blob, "")]}, list[Path]()
-            if not readings[path][0].recognized:
-                summary = "the file declares no connector, in any of the formats"
-                self.problems.append(Diagnostic(Severity.ERROR, NO_CONNECTOR, summary, Location(str(path))))
         else:
             files = list(_files(path, out))
             readings = {file: [self._read_found(file)] for file in files if file.name.endswith(reader.SUFFIXES)}
@@ -104,6 +101,9 @@ class _Files:
         for replaced in (one for file in sent for one in readings.get(file, ())):
             self._add_count(replaced, -1)
         readings |= sent
+        if path in readings and not any(one.recognized for found in readings.values() for one in found):
+            summary = "the file declares no connector, in any of the formats"
+            self.problems.append(Diagnostic(Severity.ERROR, NO_CONNECTOR, summary, Location(str(path))))
         for file in others:
             if file not in readings:
                 self._skip(file)
@@ -112,7 +112,7 @@ class _Files:
 
     def _collect(self, file: Path, found: Sequence[FileReading]) -> None:
         self.count += 1
-        self.without[file.suffix or file.name] += not any(one.recognized for one in found)
+        self.without[file.suffix or file.name] += not any(one.recognized or one.files for one in found)
         for one in found:
             self.found += one.declarations
             self.problems += one.diagnostics

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def write(name: str, content: str) -> None:
 def test_what_is_converted_and_what_is_said(row: dict[str, Any]) -> None:
     for name, content in row["files"].items():
         write(name, content)
+    for name, target in row.get("links", {}).items():
+        Path(name).symlink_to(target)
     for step in row["steps"]:
         ran = convert(*step["run"]).expect(step.get("code", 0), err=step.get("err", []))
         assert ran.out == step.get("out", ran.out)
@@ -96,6 +99,35 @@ def test_a_cluster_that_is_a_path_is_no_directory() -> None:
     convert("in", "--out", "out").expect(4, err="'../x' is no name of a cluster")
     assert not Path("x").exists()
     assert convert("in", "--out", "out", "--cluster", "prod").code == 0
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "{}.json": lambda at: json.dumps({"name": f"json{at}", "config": {"connector.class": "A"}}),
+    "{}.properties": lambda at: f"name=properties{at}\nconnector.class=A\n",
+    "{}.sh": lambda at: f"""curl -d '{{"connector.class": "A", "b": "'$B'"}}' x/connectors/sh{at}/config\n""",
+    "{}.yaml": lambda at: "kind: Deployment\n",
+    "{}.sql": lambda at: "SELECT connector.class",
+    "{}.png": lambda at: "\0png",
+    "{}.md": lambda at: "connector.class" * (at % 2),
+    "directory{0}/notes{0}": lambda at: "text",
+}
+
+
+@pytest.mark.slow
+def test_a_directory_of_a_thousand_mixed_files_ends_in_a_summary() -> None:
+    for at in range(125):
+        for name, content in KINDS.items():
+            write(f"in/{name.format(at)}", content(at))
+    ran = convert("in", "--out", "out").expect(0)
+    assert len(list(Path("out").iterdir())) == 3 * 125
+    summary = ran.err[ran.err.index("Converted ") :].splitlines()
+    assert summary[:3] == [
+        "Converted 375 connectors of 625 files: 312 warnings, 125 notes.",
+        "converted: 250 json, 125 properties; 125 with warnings",
+        "without connectors: 125 .sql, 125 .yaml",
+    ]
+    assert summary[3].startswith("skipped: 125 .md, 125 .png, 1 notes")
+    assert summary[3].endswith(" and 107 other kinds")
 
 
 def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:

@@ -274,7 +274,7 @@ def _read_script(blob: Blob, language: _Language, forced: FileFormat | None, fin
     script = Script(blob.path, _MENTIONS_IN_TEXT.search)
     language(script, Excerpt.whole(decode(blob.content)))
     _read_bodies(script, forced, findings)
-    if not findings.count:
+    if not (findings.count or findings.diagnostics):
         summary = f"the file is {_LANGUAGES[language]} without connectors: it is ignored"
         findings.note(NO_CONNECTOR, summary, (1, 1))
 

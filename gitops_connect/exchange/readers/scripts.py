@@ -74,8 +74,7 @@ class Script:
         """The requests of a file of the REST clients of VS Code and IntelliJ."""
         edges = [0, *(found.start() for found in _SEPARATOR.finditer(text.text)), len(text.text)]
         for start, end in pairwise(edges):
-            begin = text.text.find("\n", start, end) + 1 if text.text.startswith("###", start) else start
-            request = text.part(begin or end, end).replaced(_HTTP_VARIABLE, lambda one: mark(one.group(1) or ""))
+            request = text.part(start, end).replaced(_HTTP_VARIABLE, lambda one: mark(one.group(1) or ""))
             head = _REQUEST.match(request.text)
             if head is None or head.group("line").startswith("curl"):
                 self.add_shell(request)
