@@ -52,8 +52,9 @@ def convert(
     """Convert connectors from and to the formats of other tools.
 
     Reads documents of gitops-connect, Strimzi resources, JSON of Connect's REST API, properties files of standalone
-    workers, and files of Jikkou, Terraform and ksqlDB. Secrets are not written: the files name environment variables
-    for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
+    workers, and files of Jikkou, Terraform and ksqlDB, also in shell scripts, Compose files and ConfigMaps. Nothing is
+    run. Secrets are not written: the files name environment variables for them, which the command lists. No cluster is
+    contacted. Exits with 4 if something was not converted.
     """
     settings = settings_of(context)
     strimzi = replace(settings.strimzi_options, workers=settings.strimzi.workers or to is TargetFormat.STRIMZI)

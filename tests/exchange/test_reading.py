@@ -81,8 +81,8 @@ def test_a_body_that_is_sent_again_and_again_is_read_within_the_budget() -> None
     requests = "".join(f'curl -d "$B" x/connectors/a{number}/config\n' for number in range(100))
     body = json.dumps({"connector.class": "A", "a": "x" * 200_000})
     found = reading("a.sh", f"B='{body}'\n{requests}")
-    assert 0 < len(found.declarations) <= 52
-    assert "1: error: the texts inside the file have more than 4 levels, 10,000 texts or 10 MiB" in problems(found)[0]
+    assert 0 < len(found.declarations) <= 20
+    assert "1: error: the texts inside the file have more than 4 levels, 10,000 texts or 4 MiB" in problems(found)[0]
 
 
 def test_texts_in_texts_are_read_to_a_limit() -> None:

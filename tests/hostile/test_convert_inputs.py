@@ -40,6 +40,7 @@ TEXTS = {
     "OPENED": "b = {c=" * 45,
     "CLOSED": "}" * 45,
     "MIB": "x" * MIB,
+    "KIB": "x" * 1024,
 }
 UNITS, PLACES = table(__file__, "units"), table(__file__, "places")
 

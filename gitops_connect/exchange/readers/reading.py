@@ -15,7 +15,6 @@ from typing import Any
 
 from gitops_connect.documents.encoding import Refused, decode
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.documents.load import MAX_SIZE
 from gitops_connect.exchange.declarations import BodyFile, ConnectorDeclaration, FileFormat, FileReading, reference_of
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
@@ -106,7 +105,7 @@ class TextBudget:
     """How much is read of the texts inside a file and inside each other: a text may be used again and again."""
 
     depth: int = 0
-    _characters: int = MAX_SIZE
+    _characters: int = 4 * MAX_TEXT
     _count: int = MAX_CONNECTORS
 
     def take(self, size: int, where: tuple[int, int]) -> None:
@@ -116,8 +115,8 @@ class TextBudget:
         if size > MAX_TEXT:
             raise Refused("document/too-large", "a script or a text inside the file is larger than 1 MiB", where)
         if self.depth == _MAX_DEPTH or self._characters < 0 or self._count < 0:
-            limits = f"{_MAX_DEPTH} levels, {MAX_CONNECTORS:,} texts or {MAX_SIZE // 1024**2} MiB"
-            raise Refused("document/too-many", f"the texts inside the file have more than {limits}", where, "split it")
+            summary = f"the texts inside the file have more than {_MAX_DEPTH} levels, {MAX_CONNECTORS:,} texts or 4 MiB"
+            raise Refused("document/too-many", summary, where, "split it")
         self.depth += 1
 
 

@@ -66,6 +66,8 @@ _ANSI = re.compile(r"\\(?:x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{1,4}|[0-7]{1,3}|.)|[^\\
 _LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 
 
+_MAX_LEVELS = 1000
+"""Levels of quotes and parentheses. The rest of a deeper script is not read."""
 _TEXTS = ("plain", "single", "escape", "other")
 
 
@@ -121,7 +123,7 @@ class ShellLexer:
         while self._at < len(self.text):
             is_quoted = bool(self._levels) and self._levels[-1].is_quote
             found = (_IN_QUOTES if is_quoted else _OUTSIDE).match(self.text, self._at)
-            if found is None:  # never: each pattern takes any character
+            if found is None or len(self._levels) > _MAX_LEVELS:  # each pattern takes any character
                 return
             self._at = found.end()
             yield from self._take(str(found.lastgroup), found)
