@@ -149,6 +149,16 @@ def _contains(pattern: re.Pattern[bytes], content: bytes) -> bool:
     return pattern.search(content) is not None
 
 
+@lru_cache(maxsize=2)
+def _is_data(content: bytes) -> bool:
+    """Whether the file begins as JSON or YAML does."""
+    return _begin(content) in (b"{", b"[") or _YAML.match(content) is not None
+
+
+def _begin(content: bytes) -> bytes:
+    return content.lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+
+
 def _parts(blob: Blob, findings: Findings) -> Iterator[Part]:
     start = blob.content.lstrip(b"\xef\xbb\xbf \t\r\n")
     try:
@@ -197,7 +207,7 @@ def _yaml(blob: Blob, findings: Findings) -> Iterator[Part]:
 def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
     """An error; a note if the file can declare no connector. A template is named as such."""
     where = problem.location
-    if not (blob.path.endswith(recognition.SUFFIXES) or _YAML.match(blob.content) or blob.content[:1] in b"{["):
+    if not (blob.path.endswith(recognition.SUFFIXES) or _is_data(blob.content)):
         findings.note(NO_CONNECTOR, "the file is a text in none of the formats: it is ignored", (1, 1))
     elif not _contains(_MENTIONS, blob.content):
         summary = f"the file contains no connector, and cannot be read: {problem.summary}"
@@ -223,29 +233,29 @@ def _read_one(part: Part, blob: Blob, forced: FileFormat | None, findings: Findi
 def _read_texts(part: Part, blob: Blob, forced: FileFormat | None, findings: Findings) -> None:
     """Read the scripts and files inside a document in none of the formats, such as a Compose file or a ConfigMap."""
     is_compose = isinstance(part.get("services").value, Mapping)
-    before, mentioned = findings.count, None
+    first, unread = findings.count, None
     rest = [("", part)]
     while rest:
         key, one = rest.pop()
         items = list(one.items())
         texts = [one] if isinstance(one.value, str) else [item for item in items if isinstance(item.value, str)]
         found = next((text for text in texts if _MENTIONS_IN_TEXT.search(text.value)), None)
-        mentioned = mentioned or (one if _MENTIONS_IN_TEXT.search(key) else found)
+        before = findings.count
         if found is not None and (one is found or len(texts) == len(items)):
             source = findings.source(blob.content)
             _read_text([_excerpt(text, *source, is_compose=is_compose) for text in texts], key, forced, findings)
         else:
+            found = one if _MENTIONS_IN_TEXT.search(key) else None
             rest += reversed([*(("", item) for item in items), *one.fields()])
-    if findings.count > before:
-        return
+        unread = unread or (found if findings.count == before else None)
     kind = part.get("kind").value
     what = f"a {kind}, in none of the formats" if isinstance(kind, str) else "no connector, in none of the formats"
-    what = "a Compose file without connectors" if is_compose else what
-    if mentioned is None:
+    what = "a Compose file" + " without connectors" * (findings.count == first) if is_compose else what
+    if unread is not None:
+        summary = f"the document is {what}, and this mention of a connector is not converted"
+        findings.warning(NO_CONNECTOR, summary, unread.location, _IMPORT)
+    elif findings.count == first:
         findings.note(NO_CONNECTOR, f"the document is {what}: it is ignored", part.location)
-    else:
-        summary = f"the document is {what}, but mentions a connector: it is not converted"
-        findings.warning(NO_CONNECTOR, summary, mentioned.location, _IMPORT)
 
 
 def _excerpt(part: Part, source: str, lines: LineStarts, *, is_compose: bool) -> Excerpt:
@@ -274,7 +284,7 @@ def _read_script(blob: Blob, language: _Language, forced: FileFormat | None, fin
     script = Script(blob.path, _MENTIONS_IN_TEXT.search)
     language(script, Excerpt.whole(decode(blob.content)))
     _read_bodies(script, forced, findings)
-    if not (findings.count or findings.diagnostics):
+    if not findings.count:
         summary = f"the file is {_LANGUAGES[language]} without connectors: it is ignored"
         findings.note(NO_CONNECTOR, summary, (1, 1))
 

@@ -143,8 +143,9 @@ class Findings:
 
     @property
     def count(self) -> int:
-        """The number of connectors and of other files that were found."""
-        return len(self.declarations) + len(self.documents) + len(self.resources) + len(self.files)
+        """The number of connectors, of other files and of problems that were found."""
+        connectors = len(self.declarations) + len(self.documents) + len(self.resources)
+        return connectors + len(self.files) + len(self.diagnostics)
 
     def begin(self, name: str | None) -> None:
         self._name = ConnectorName(name) if name else None

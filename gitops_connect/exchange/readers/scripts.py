@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from gitops_connect.exchange.declarations import BodyFile
 from gitops_connect.exchange.readers.excerpts import Excerpt
-from gitops_connect.exchange.readers.shell import Kind, ShellLexer, Token
+from gitops_connect.exchange.readers.shell import ShellLexer, Token, TokenKind
 from gitops_connect.exchange.readers.unknown_values import MARK, mark
 from gitops_connect.model.diagnostics import Location
 
@@ -35,7 +35,7 @@ _HTTP_VARIABLE = re.compile(r"\{\{[ \t$]*([A-Za-z_][\w]*)?[^{}\n]*\}\}")
 
 
 @dataclass(slots=True)
-class Body:
+class RequestBody:
     """A text that may declare connectors. `names` are those in URLs of requests that send it."""
 
     excerpt: Excerpt
@@ -48,9 +48,9 @@ class Script:
 
     path: str
     mentions: Callable[[str], object]
-    bodies: list[Body] = field(default_factory=list)
+    bodies: list[RequestBody] = field(default_factory=list)
     files: list[BodyFile] = field(default_factory=list)
-    _sources: dict[str, Body] = field(default_factory=dict)
+    _sources: dict[str, RequestBody] = field(default_factory=dict)
     """The body in a variable (`$NAME`) or in a file that the script has written (`@NAME`)."""
 
     def add_shell(self, text: Excerpt) -> None:
@@ -58,12 +58,12 @@ class Script:
 
     def add_words(self, words: Iterable[Excerpt]) -> None:
         """One command, as a list of its words."""
-        self.add_tokens(Token(Kind.WORD, word) for word in words)
+        self.add_tokens(Token(TokenKind.WORD, word) for word in words)
 
     def add_tokens(self, tokens: Iterable[Token]) -> None:
         pipeline = _Pipeline()
         for token in tokens:
-            if token.kind is Kind.END:
+            if token.kind is TokenKind.END:
                 self._finish(pipeline)
                 pipeline = _Pipeline()
             else:
@@ -85,7 +85,7 @@ class Script:
             if sent := _BODY_FILE.match(body.text):
                 self._add_file(body.part(*sent.span("path")), name)
             elif self.mentions(body.text) and _VALIDATION not in head.group("line"):
-                self.bodies.append(Body(body, {name: None} if name else {}))
+                self.bodies.append(RequestBody(body, {name: None} if name else {}))
 
     def add_page(self, text: Excerpt) -> None:
         """The code blocks of a page in Markdown or AsciiDoc."""
@@ -97,7 +97,7 @@ class Script:
                 fence, start = found.group(1), at
             elif found and found.group(1).startswith(fence):
                 block = text.part(start, at - len(line))
-                self.bodies += [Body(block)] if self.mentions(block.text) else []
+                self.bodies += [RequestBody(block)] if self.mentions(block.text) else []
                 fence = ""
 
     def _add_file(self, path: Excerpt, name: str) -> None:
@@ -122,7 +122,7 @@ class _Pipeline:
     """What the commands of one pipeline send, and where to."""
 
     name: str = ""
-    bodies: list[Body] = field(default_factory=list)
+    bodies: list[RequestBody] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     uses: dict[str, Excerpt] = field(default_factory=dict)
     is_request: bool = False
@@ -134,12 +134,12 @@ class _Pipeline:
 
     def take(self, token: Token, mentions: Callable[[str], object]) -> None:
         match token.kind:
-            case Kind.OUTPUT:
+            case TokenKind.OUTPUT:
                 self.targets.append(f"@{token.excerpt.text}")
-            case Kind.INPUT:
+            case TokenKind.INPUT:
                 self.uses[f"@{token.excerpt.text}"] = token.excerpt
-            case Kind.HEREDOC:
-                self.bodies += [Body(token.excerpt)] if mentions(token.excerpt.text) else []
+            case TokenKind.HEREDOC:
+                self.bodies += [RequestBody(token.excerpt)] if mentions(token.excerpt.text) else []
             case _:
                 self._take_word(token.excerpt, mentions)
 
@@ -158,7 +158,7 @@ class _Pipeline:
         is_script = _NESTED.search(value.text) and ("@" in value.text or mentions(value.text))
         is_json = value.text.lstrip()[:1] in ("{", "[") and not self._is_filter
         if is_script or (is_json and mentions(value.text)):
-            self.bodies.append(Body(value))
+            self.bodies.append(RequestBody(value))
 
     def _use(self, value: Excerpt) -> None:
         if variable := MARK.fullmatch(value.text):

@@ -71,7 +71,7 @@ _MAX_LEVELS = 1000
 _TEXTS = ("plain", "single", "escape", "other")
 
 
-class Kind(Enum):
+class TokenKind(Enum):
     WORD = "word"
     OUTPUT = "output"
     """The file of `> file`."""
@@ -83,11 +83,11 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    kind: Kind
+    kind: TokenKind
     excerpt: Excerpt
 
 
-_END = Token(Kind.END, Excerpt.whole(""))
+_END = Token(TokenKind.END, Excerpt.whole(""))
 
 
 class _Heredoc(NamedTuple):
@@ -112,7 +112,7 @@ class ShellLexer:
     place: PlaceOf
     _at: int = 0
     _word: Excerpt | None = None
-    _role: Kind = Kind.WORD
+    _role: TokenKind = TokenKind.WORD
     _levels: list[_Level] = field(default_factory=list)
     _substitutions: int = 0
     _heredocs: list[_Heredoc] = field(default_factory=list)
@@ -170,13 +170,13 @@ class ShellLexer:
             case "heredoc":
                 self._heredocs.append(_heredoc_of(found))
             case "output" | "input":
-                self._role = Kind(kind)
+                self._role = TokenKind(kind)
             case "pipe":
                 self._continues = True
             case "open":
                 self._levels.append(_Level(is_quote=False))
             case "line":
-                yield from (Token(Kind.HEREDOC, self._body(one)) for one in self._heredocs)
+                yield from (Token(TokenKind.HEREDOC, self._body(one)) for one in self._heredocs)
                 self._heredocs = []
                 yield from self._end_pipeline() if not self._continues else ()
             case "close" if self._levels:
@@ -196,7 +196,7 @@ class ShellLexer:
     def _end_word(self) -> Iterator[Token]:
         if self._word is not None:
             yield Token(self._role, self._word)
-            self._word, self._role, self._continues = None, Kind.WORD, False
+            self._word, self._role, self._continues = None, TokenKind.WORD, False
 
     def _body(self, heredoc: _Heredoc) -> Excerpt:
         """The lines up to the delimiter, or all of them."""

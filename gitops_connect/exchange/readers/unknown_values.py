@@ -42,7 +42,8 @@ def without_marks(reading: FileReading, *, has_cluster: bool) -> FileReading:
 
 def _misplaced(one: ConnectorDeclaration) -> Iterator[Diagnostic]:
     """The marks that no environment variable can replace."""
-    texts = {**one.labels, **one.annotations, **{key: str(value) for key, value in one.fields.items()}}
+    others = {**one.fields, **one.secrets}
+    texts = {**one.labels, **one.annotations, **{key: str(value) for key, value in others.items()}}
     found = [("the name of the connector", one.name, "name"), ("the cluster", one.cluster or "", "cluster")]
     found += [("a config key", key, key) for key in one.config]
     found += [(f"the value of {key!r}", text, key) for key, text in texts.items()]
