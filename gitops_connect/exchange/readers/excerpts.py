@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable
 from functools import cached_property
@@ -27,8 +28,7 @@ class Excerpt:
     def __init__(self, place: PlaceOf) -> None:
         self._outer = place
         self._pieces: list[str] = []
-        self._starts: list[int] = []
-        self._origins: list[int] = []
+        self._starts, self._origins = array("L"), array("L")
         self._length = self._next = 0
 
     def add(self, piece: str, at: int) -> None:
@@ -50,7 +50,9 @@ class Excerpt:
     @cached_property
     def text(self) -> str:
         """The whole text: nothing is added any more."""
-        return "".join(self._pieces)
+        text = "".join(self._pieces)
+        self._pieces = []
+        return text
 
     @cached_property
     def _lines(self) -> LineStarts:

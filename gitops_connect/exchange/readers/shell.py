@@ -22,7 +22,7 @@ _CALCULATION = r"\(\((?:[^()]++|\([^()]*+\))*+\)\)"
 _OUTSIDE = re.compile(
     rf"""(?P<plain>[^\s'"\\$`;&|()<>\#]++)
       | (?P<nothing>\\\r?\n)
-      | (?P<blank>[ \t\r\f\v]++|<<<|[0-9]?[<>]&[0-9-])
+      | (?P<space>[ \t\r\f\v]++|<<<|[0-9]?[<>]&[0-9-])
       | (?P<line>\n)
       | (?P<heredoc><<(?P<tabs>-?)[ \t]*+(?P<delimiter>(?:'[^'\n]*+'|"[^"\n]*+"|\\.|[^\s'"\\;&|()<>`$])++))
       | (?P<comment>\#[^\n]*+)
@@ -185,7 +185,7 @@ class ShellLexer:
                 self._word = level.word
             case "close" | "end":
                 yield from self._end_pipeline()
-            case _:  # a blank
+            case _:  # whitespace
                 pass
 
     def _end_pipeline(self) -> Iterator[Token]:
