@@ -130,6 +130,19 @@ def test_a_directory_of_a_thousand_mixed_files_ends_in_a_summary() -> None:
     assert summary[3].endswith(" and 107 other kinds")
 
 
+def test_only_the_first_skipped_files_with_connectors_are_listed() -> None:
+    for at in range(103):
+        write(f"in/{at}.py", "connector.class")
+    assert convert("in").expect(0, err="more than 100 skipped files").err.count(": warning: ") == 101
+
+
+@pytest.mark.slow
+def test_the_files_that_scripts_send_have_a_limit() -> None:
+    write("a.json", json.dumps({"connector.class": "A", "b": "x" * 6 * 1024**2}))
+    write("a.sh", "curl -d @a.json x/connectors/a/config\ncurl -d @a.json x/connectors/b/config\n")
+    convert("a.sh").expect(64, err="the files that the scripts send are larger than 10 MiB")
+
+
 def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:
     """The connector of a written file, by the command's own readers."""
     reading = read(Blob(f"orders{target.suffix}", "", text.encode()))
