@@ -122,7 +122,7 @@ def _language_of(blob: Blob) -> _Language | None:
     content = blob.content
     name = blob.path.rpartition("/")[2]
     suffix = name[name.rfind(".") :] if "." in name else ""
-    if suffix in _SCRIPTS or suffix in _SUFFIXES or content.lstrip()[:1] in (b"{", b"["):
+    if suffix in _SCRIPTS or suffix in {*_SUFFIXES} - {".json"} or content.lstrip()[:1] in (b"{", b"["):
         return _SCRIPTS.get(suffix)
     if suffix in _PAGES or name.startswith("README"):
         return Script.add_page
@@ -280,7 +280,9 @@ def _read_text(texts: Sequence[Excerpt], key: str, forced: FileFormat | None, fi
 
 def _read_script(blob: Blob, language: _Language, forced: FileFormat | None, findings: Findings) -> None:
     if len(blob.content) > MAX_TEXT:
-        raise Refused("document/too-large", "the script is larger than 1 MiB; it is not read", (1, 1), "split it")
+        report = findings.error if _contains(_MENTIONS, blob.content) else findings.note
+        report("document/too-large", "the script is larger than 1 MiB; it is not read", (1, 1), "split it")
+        return
     script = Script(blob.path, _MENTIONS_IN_TEXT.search)
     language(script, Excerpt.whole(decode(blob.content)))
     _read_bodies(script, forced, findings)

@@ -29,6 +29,7 @@ MAX_CONNECTORS = 10_000
 MAX_KEYS = 100_000
 """Connectors, and their config keys: of one file, and of all files of a command. Each is kept until all are written."""
 NO_CONNECTOR = "convert/no-connector"
+_MAX_NOTES = 3
 _MAX_PROBLEMS = 100
 """Problems of one rule in one file that are listed."""
 MAX_TEXT = 1024 * 1024
@@ -196,8 +197,8 @@ class Findings:
 
     def reading(self) -> FileReading:
         for (severity, rule), count in self._counts.items():
-            if count > _MAX_PROBLEMS:
-                summary = f"{count - _MAX_PROBLEMS:,} more problems of this rule in this file are not listed"
+            if count > (most := _most(severity, rule)):
+                summary = f"{count - most:,} more problems of this rule in this file are not listed"
                 self.diagnostics.append(Diagnostic(severity, rule, summary, Location(self.path)))
         problems = any(one.severity is not Severity.NOTE and one.rule != NO_CONNECTOR for one in self.diagnostics)
         return FileReading(
@@ -241,7 +242,7 @@ class Findings:
 
     def _add(self, severity: Severity, rule: str, summary: str, where: Place, hint: str) -> None:
         self._counts[severity, rule] += 1
-        if self._counts[severity, rule] > _MAX_PROBLEMS:
+        if self._counts[severity, rule] > _most(severity, rule):
             return
         if len(summary) > _LONGEST_SUMMARY:
             summary = f"{summary[:_LONGEST_SUMMARY]}… ({len(summary)} characters)"
@@ -256,6 +257,11 @@ def _moved(document: Document, move: Callable[[Location], Location]) -> Document
     moved = {pointer: move(Location(file, *place)) for pointer, place in document.positions.items()}
     positions = {pointer: (place.line, place.column) for pointer, place in moved.items()}
     return replace(document, location=move(document.location), positions=positions)
+
+
+def _most(severity: Severity, rule: str) -> int:
+    """The problems of a rule that are listed. A file with data may have thousands of documents without connectors."""
+    return _MAX_NOTES if (severity, rule) == (Severity.NOTE, NO_CONNECTOR) else _MAX_PROBLEMS
 
 
 def too_many(where: Location) -> Refused:

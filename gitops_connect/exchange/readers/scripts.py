@@ -23,6 +23,7 @@ _DATA = re.compile(
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\+?=")
 _NAME_IN_URL = re.compile(r"/connectors/([^/?#\s\"']+)/config(?![\w-])")
 _VALIDATION = "/connector-plugins/"
+_CONFIG_SUFFIXES = (".json", ".properties")
 _NESTED = re.compile(r"\bcurl\s|<<")
 _FENCE = re.compile(r"[ \t>]*(```+|~~~+|----+)")
 _REQUEST = re.compile(
@@ -137,7 +138,8 @@ class _Pipeline:
             case TokenKind.OUTPUT:
                 self.targets.append(f"@{token.excerpt.text}")
             case TokenKind.INPUT:
-                self.uses[f"@{token.excerpt.text}"] = token.excerpt
+                if token.excerpt.text.endswith(_CONFIG_SUFFIXES):  # and no `<PASSWORD>` of a page
+                    self.uses[f"@{token.excerpt.text}"] = token.excerpt
             case TokenKind.HEREDOC:
                 self.bodies += [RequestBody(token.excerpt)] if mentions(token.excerpt.text) else []
             case _:
