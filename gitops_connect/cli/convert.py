@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +17,11 @@ from gitops_connect.cli.options import Force
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import json_body, needed_secrets, text_of
-from gitops_connect.exchange.from_files import read_all
+from gitops_connect.exchange.from_files import FileConnectors, read_all
 from gitops_connect.exchange.written_files import OutputFiles, valid
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostics, Severity
 from gitops_connect.model.names import ClusterName
+from gitops_connect.report.printable import escaped
 from gitops_connect.report.problems import problem_lines, summary_line
 from gitops_connect.report.table import as_json, table
 from gitops_connect.report.words import plural
@@ -27,6 +29,7 @@ from gitops_connect.settings.own import own_variables
 from gitops_connect.settings.sections import Settings
 
 _STDOUT = Path("-")
+_MAX_KINDS = 20
 
 
 def convert(
@@ -49,9 +52,9 @@ def convert(
     """Convert connectors from and to the formats of other tools.
 
     Reads documents of gitops-connect, resources of Strimzi and of Confluent for Kubernetes, JSON of Connect's REST API,
-    properties files of standalone workers, and files of Jikkou, Terraform, ksqlDB, Helm and Ansible. Secrets are not
-    written: the files name environment variables for them, which the command lists. No cluster is contacted. Exits with
-    4 if something was not converted.
+    properties files of standalone workers, and files of Jikkou, Terraform, ksqlDB, Helm and Ansible, also in shell
+    scripts, Compose files and ConfigMaps. Nothing is run. Secrets are not written: the files name environment variables
+    for them, which the command lists. No cluster is contacted. Exits with 4 if something was not converted.
     """
     settings = settings_of(context)
     strimzi = replace(settings.strimzi_options, workers=settings.strimzi.workers or to is TargetFormat.STRIMZI)
@@ -65,7 +68,7 @@ def convert(
         files = output.paths(converted)
         output.write(converted, files)
     diagnostics = declared.diagnostics + problems
-    _report(converted, files, diagnostics, declared.files)
+    _report(converted, files, diagnostics, declared)
     if needed := needed_secrets([one.document for one in converted], to):
         echo(secrets_note(to))
         if out is None:
@@ -99,7 +102,9 @@ def _print(converted: Sequence[Converted], target: TargetFormat) -> None:
         emit("---\n".join(text_of(one.document, target) for one in converted))
 
 
-def _report(converted: Sequence[Converted], files: Sequence[Path], diagnostics: Diagnostics, read: int) -> None:
+def _report(
+    converted: Sequence[Converted], files: Sequence[Path], diagnostics: Diagnostics, declared: FileConnectors
+) -> None:
     rows = [
         (one.source.name, one.source.format.value, f"{one.source.location.file}:{one.source.location.line}", str(file))
         for one, file in zip(converted, files, strict=True)
@@ -108,4 +113,19 @@ def _report(converted: Sequence[Converted], files: Sequence[Path], diagnostics: 
         echo(table(("CONNECTOR", "FROM", "FILE", "WRITTEN TO"), rows).rstrip("\n"))
     if diagnostics:
         echo(problem_lines(diagnostics).rstrip("\n"))
-    echo(f"Converted {plural(len(converted), 'connector')} of {plural(read, 'file')}: {summary_line(diagnostics)}.")
+    read = plural(declared.files, "file")
+    echo(f"Converted {plural(len(converted), 'connector')} of {read}: {summary_line(diagnostics)}.")
+    if declared.files > 1 or declared.skipped:
+        warned = {one.connector for one in diagnostics if one.severity is Severity.WARNING}
+        warnings = sum(one.source.name in warned for one in converted)
+        _count("converted", Counter(one.source.format.value for one in converted), f"; {warnings:,} with warnings")
+        _count("without connectors", declared.without)
+        _count("skipped", declared.skipped)
+
+
+def _count(what: str, counts: Counter[str], more: str = "") -> None:
+    """One line with the numbers of the most common kinds."""
+    kinds = [f"{count:,} {escaped(kind)}" for kind, count in counts.most_common(_MAX_KINDS) if count]
+    rest = len(+counts) - len(kinds)
+    if kinds:
+        echo(f"{what}: {', '.join(kinds)}{f' and {rest} other kinds' if rest else ''}{more}")

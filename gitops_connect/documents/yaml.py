@@ -22,6 +22,7 @@ from gitops_connect.documents.nodes import (
     MappingNode,
     Node,
     ScalarNode,
+    SequenceNode,
     Value,
     compose,
 )
@@ -43,7 +44,9 @@ def parse(blob: Blob) -> Documents:
     return Documents.merged(parse_each(blob))
 
 
-def parse_each(blob: Blob) -> Iterator[Documents]:
+def parse_each(blob: Blob, *, lists: bool = False) -> Iterator[Documents]:
+    """The documents of each part of the file. `lists`: the root may also be a list."""
+    roots = (MappingNode, SequenceNode) if lists else (MappingNode,)
     try:
         text = decode(blob.content)
         refuse_control_characters(text)
@@ -51,7 +54,7 @@ def parse_each(blob: Blob) -> Iterator[Documents]:
     except Refused as refused:
         yield Documents(diagnostics=Diagnostics.of([_diagnostic(refused, blob.path)]), complete=False)
         return
-    yield from (_parse_part(part, line, blob.path) for part, line in _parts(text))
+    yield from (_parse_part(part, line, blob.path, roots) for part, line in _parts(text))
 
 
 def _refuse_too_many(text: str) -> None:
@@ -75,9 +78,9 @@ def _parts(text: str) -> Iterator[tuple[str, int]]:
         line += part.count("\n")
 
 
-def _parse_part(text: str, first_line: int, path: str) -> Documents:
+def _parse_part(text: str, first_line: int, path: str, roots: tuple[type[Node], ...]) -> Documents:
     try:
-        parsed = [_document(root, path) for root in compose(text, first_line) if not _is_empty(root)]
+        parsed = [_document(root, path, roots) for root in compose(text, first_line) if not _is_empty(root)]
     except Refused as refused:
         return Documents(diagnostics=Diagnostics.of([_diagnostic(refused, path)]), complete=False)
     return Documents(
@@ -87,12 +90,13 @@ def _parse_part(text: str, first_line: int, path: str) -> Documents:
     )
 
 
-def _document(root: Node, path: str) -> tuple[Document, list[Diagnostic]]:
-    if not isinstance(root, MappingNode):
+def _document(root: Node, path: str, roots: tuple[type[Node], ...]) -> tuple[Document, list[Diagnostic]]:
+    if not isinstance(root, roots):
         raise Refused("yaml/root", "a document must be a mapping that begins with apiVersion", root.place)
     reading = read(root, KUBERNETES if is_kubernetes(root) else CORE_SCHEMA)
     document = Document(Location(path, *root.place), reading.value, reading.positions, reading.texts)
-    connector = document.connector if reading.refusals else None  # once: a document may have thousands of problems
+    # once: a document may have thousands of problems
+    connector = document.connector if reading.refusals and isinstance(root, MappingNode) else None
     return document, [replace(_diagnostic(refused, path), connector=connector) for refused in reading.refusals]
 
 

@@ -72,19 +72,27 @@ class ConnectorDeclaration:
 
 
 @dataclass(frozen=True, slots=True)
+class BodyFile:
+    """A file that a script sends to Connect, as in `curl -d @orders.json`. `name` is that in the URL, or empty."""
+
+    path: str
+    name: str
+    location: Location
+
+
+@dataclass(frozen=True, slots=True)
 class FileReading:
     """The content of one file: connectors, and problems.
 
-    `documents` of this project are not checked yet, and `resources` of Strimzi are not translated yet.
-    `parameters` of a template have no value in the file. `recognized`: the file is in one of the formats, also if it
-    contains errors.
+    `documents` of this project are not checked yet, `resources` of Strimzi are not translated yet, and `files` are not
+    read yet. `recognized`: the file is in one of the formats, also if it contains errors.
     """
 
     declarations: tuple[ConnectorDeclaration, ...] = ()
     documents: tuple[Document, ...] = ()
     resources: tuple[Document, ...] = ()
     diagnostics: Diagnostics = field(default_factory=Diagnostics)
-    parameters: frozenset[str] = frozenset()
+    files: tuple[BodyFile, ...] = ()
     recognized: bool = True
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,8 @@ def write(name: str, content: str) -> None:
 def test_what_is_converted_and_what_is_said(row: dict[str, Any]) -> None:
     for name, content in row["files"].items():
         write(name, content)
+    for name, target in row.get("links", {}).items():
+        Path(name).symlink_to(target)
     for step in row["steps"]:
         ran = convert(*step["run"]).expect(step.get("code", 0), err=step.get("err", []))
         assert ran.out == step.get("out", ran.out)
@@ -110,6 +113,48 @@ def test_a_cluster_that_is_a_path_is_no_directory() -> None:
     convert("in", "--out", "out").expect(4, err="'../x' is no name of a cluster")
     assert not Path("x").exists()
     assert convert("in", "--out", "out", "--cluster", "prod").code == 0
+
+
+KINDS: dict[str, Callable[[int], str]] = {
+    "{}.json": lambda at: json.dumps({"name": f"json{at}", "config": {"connector.class": "A"}}),
+    "{}.properties": lambda at: f"name=properties{at}\nconnector.class=A\n",
+    "{}.sh": lambda at: f"""curl -d '{{"connector.class": "A", "b": "'$B'"}}' x/connectors/sh{at}/config\n""",
+    "{}.yaml": lambda at: "kind: Deployment\n",
+    "{}.sql": lambda at: "SELECT connector.class",
+    "{}.png": lambda at: "\0png",
+    "{}.md": lambda at: "connector.class" * (at % 2),
+    "directory{0}/notes{0}": lambda at: "text",
+}
+
+
+@pytest.mark.slow
+def test_a_directory_of_a_thousand_mixed_files_ends_in_a_summary() -> None:
+    for at in range(125):
+        for name, content in KINDS.items():
+            write(f"in/{name.format(at)}", content(at))
+    ran = convert("in", "--out", "out").expect(0)
+    assert len(list(Path("out").iterdir())) == 3 * 125
+    summary = ran.err[ran.err.index("Converted ") :].splitlines()
+    assert summary[:3] == [
+        "Converted 375 connectors of 625 files: 312 warnings, 125 notes.",
+        "converted: 250 json, 125 properties; 125 with warnings",
+        "without connectors: 125 .sql, 125 .yaml",
+    ]
+    assert summary[3].startswith("skipped: 125 .md, 125 .png, 1 notes")
+    assert summary[3].endswith(" and 107 other kinds")
+
+
+def test_only_the_first_skipped_files_with_connectors_are_listed() -> None:
+    for at in range(103):
+        write(f"in/{at}.py", "connector.class")
+    assert convert("in").expect(0, err="more than 100 skipped files").err.count(": warning: ") == 101
+
+
+@pytest.mark.slow
+def test_the_files_that_scripts_send_have_a_limit() -> None:
+    write("a.json", json.dumps({"connector.class": "A", "b": "x" * 6 * 1024**2}))
+    write("a.sh", "curl -d @a.json x/connectors/a/config\ncurl -d @a.json x/connectors/b/config\n")
+    convert("a.sh").expect(64, err="the files that the scripts send are larger than 10 MiB")
 
 
 def read_back(text: str, target: TargetFormat) -> ConnectorDeclaration:

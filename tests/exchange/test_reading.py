@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from support.files.tables import rows
 from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading
 from gitops_connect.exchange.readers.properties import MalformedEscape, parse
 from gitops_connect.exchange.readers.reader import read
+from gitops_connect.exchange.readers.unknown_values import without_marks
 from gitops_connect.model.documents import Blob
 
 PROPERTIES = "name=orders\nconnector.class=FileStreamSource\n"
@@ -25,7 +27,7 @@ SQL = "CREATE SOURCE CONNECTOR `orders` WITH ('connector.class'='FileStreamSourc
 
 
 def reading(file: str, content: str, forced: FileFormat | None = None) -> FileReading:
-    return read(Blob(file, "", content.encode()), forced)
+    return without_marks(read(Blob(file, "", content.encode()), forced), has_cluster=False)
 
 
 def connector(file: str, content: str) -> ConnectorDeclaration:
@@ -69,6 +71,29 @@ def test_a_file_without_connectors_is_no_error(file: str, content: str) -> None:
     assert not found.diagnostics.errors
 
 
+@pytest.mark.parametrize(("file", "content", "expected"), rows(__file__, "reasons"))
+def test_what_has_no_connector_gets_the_true_reason(file: str, content: str, expected: str) -> None:
+    found = reading(file, content)
+    assert not found.recognized
+    assert [expected in one for one in problems(found)] == [True], problems(found)
+
+
+def test_a_body_that_is_sent_again_and_again_is_read_within_the_budget() -> None:
+    requests = "".join(f'curl -d "$B" x/connectors/a{number}/config\n' for number in range(100))
+    body = json.dumps({"connector.class": "A", "a": "x" * 200_000})
+    found = reading("a.sh", f"B='{body}'\n{requests}")
+    assert 0 < len(found.declarations) <= 20
+    assert "1: error: the texts inside the file have more than 4 levels, 10,000 texts or 4 MiB" in problems(found)[0]
+
+
+def test_texts_in_texts_are_read_to_a_limit() -> None:
+    text = 'curl -d \'{"name": "a", "config": {"connector.class": "A"}}\' x'
+    for _ in range(5):
+        text = f"bash -c {shlex.quote(text)} # curl @"
+    found = reading("a.sh", text)
+    assert "the texts inside the file have more than 4 levels" in "".join(problems(found))
+
+
 @pytest.mark.parametrize(("file", "content", "config"), rows(__file__, "values_become_the_strings_that_the_tool_sends"))
 def test_values_become_the_strings_that_the_tool_sends(file: str, content: str, config: dict[str, str]) -> None:
     assert connector(file, content).config == {"connector.class": "FileStreamSource", **config}
@@ -80,7 +105,9 @@ def test_what_each_connector_of_a_file_declares(row: dict[str, Any]) -> None:
     assert len(found.declarations) == len(row["connectors"])
     for declared, expected in zip(found.declarations, row["connectors"], strict=True):
         values = {**asdict(declared), "line": declared.location.line, "sensitive": sorted(declared.sensitive)}
-        values["state"] = declared.state.value
+        values |= {"state": declared.state.value, "format": declared.format.value}
+        places = {key: f"{place.line}:{place.column}" for key, place in declared.places.items()}
+        values["places"] = {key: places[key] for key in expected.get("places", ())}
         assert {name: values[name] for name in expected} == expected
     assert len(found.diagnostics) == row.get("problems", 0)
 
@@ -97,6 +124,7 @@ PIECES = [
     *("<<EOT", "EOT", "${", "%{", "$${", "/*", "*/", "--", "\\u", "null", "1e999"),
     *("name", "config", "kind", "items", "spec"),
     *("connector.class", "apiVersion", "metadata", "info", "values", "WITH", "KafkaConnector", '{"a":', "- ", RESOURCE),
+    *("curl -d ", "@a.json ", "x/connectors/a/config ", "\n### \nPUT x\n\n", "```\n", "services", "data", ": |\n  "),
     *("kafka.strimzi.io/v1", "kafka.jikkou.io/v1", "CREATE SOURCE CONNECTOR"),
     *(
         "platform.confluent.io/v1",
@@ -120,7 +148,7 @@ PIECES = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["a.json", "a.yaml", "a.properties", "a.tf", "a.tf.json", "a.sql", "-"])
+@pytest.mark.parametrize("file", [*WRITERS, "README.md", "-"])
 @given(pieces=st.lists(st.sampled_from(PIECES), max_size=30), forced=st.sampled_from([None, *FileFormat]))
 def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFormat | None) -> None:
     reading(file, "".join(pieces), forced)

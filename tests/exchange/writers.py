@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 
+import yaml
 from hypothesis import strategies as st
 
 HOSTILE = [
@@ -123,6 +125,31 @@ def ksqldb(name: str, config: Config) -> bytes:
     return f"-- 'a comment'\nSHOW TOPICS;\nCREATE SINK CONNECTOR `{name}` WITH (\n{items}\n);\n".encode()
 
 
+def shell(name: str, config: Config) -> bytes:
+    body = json_body(name, config).decode().replace("'", "'\\''")
+    return f"#!/bin/sh\n# it's a comment\ncurl -s -d '{body}' \"$URL/connectors\" | jq .name\n".encode()
+
+
+def heredoc(name: str, config: Config) -> bytes:
+    body = re.sub(r"([\\$`])", r"\\\1", json_body(name, config).decode())
+    return f'BODY=$(cat <<-EOF\n\t{body}\n\tEOF\n)\ncurl --json "$BODY" http://connect:8083/connectors\n'.encode()
+
+
+def requests(name: str, config: Config) -> bytes:
+    body = json_body(name, config).decode().replace("{{", "{\\u007b")
+    return f"@host = x\n### a comment\nPOST {{{{host}}}}/connectors\nA: b\n\n{body}\n\n###\nGET /connectors\n".encode()
+
+
+def compose(name: str, config: Config) -> bytes:
+    command = ["bash", "-c", shell(name, config).decode().replace("$", "$$")]
+    return yaml.safe_dump({"services": {"setup": {"command": command}}}, allow_unicode=True).encode()
+
+
+def config_map(name: str, config: Config) -> bytes:
+    data = {"a.txt": "b", "orders.json": json_body(name, config).decode()}
+    return yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "data": data}).encode()
+
+
 WRITERS: Mapping[str, Writer] = {
     "body.json": json_body,
     "flat.json": json_flat,
@@ -137,4 +164,9 @@ WRITERS: Mapping[str, Writer] = {
     "confluent.yaml": confluent,
     "msk.json": msk,
     "aiven.tf": terraform_aiven,
+    "orders.sh": shell,
+    "orders": heredoc,
+    "orders.http": requests,
+    "compose.yaml": compose,
+    "map.yml": config_map,
 }

@@ -41,6 +41,7 @@ TEXTS = {
     "CLOSED": "}" * 45,
     "MIB": "x" * MIB,
     "LOCAL": "x" * (MIB // 2),
+    "KIB": "x" * 1024,
 }
 UNITS, PLACES = table(__file__, "units"), table(__file__, "places")
 

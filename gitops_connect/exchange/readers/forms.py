@@ -90,7 +90,7 @@ def read_nested(part: Part, findings: Findings) -> bool:
 
 
 def _is_entry(part: Part) -> bool:
-    """Whether this is a connector with its class: in its config, beside the config, or a config without a wrapper."""
+    """Whether this is a connector with its class: in its config, next to the config, or a config without a wrapper."""
     config = _ENTRY.get(part, "config").value
     if not isinstance(config, Mapping):
         return isinstance(part.value.get(CLASS), str)

@@ -47,7 +47,7 @@ def _is_body(value: Mapping[str, Any]) -> bool:
 
 
 def _read_body(part: Part, findings: Findings) -> Draft | None:
-    name = part.get(NAME).text or part.get("config", NAME).text
+    name = part.get(NAME).text or part.get("config", NAME).text or findings.given
     draft = findings.draft(name, FileFormat.JSON, part.location, hint=_NO_NAME)
     warn_of_unknown(part, _BODY, "a connector in JSON", findings)
     if draft is not None:
@@ -58,7 +58,7 @@ def _read_body(part: Part, findings: Findings) -> Draft | None:
 
 
 def _read_flat(part: Part, findings: Findings) -> None:
-    name = part.get(NAME).text or _name_of_file(part, findings)
+    name = findings.given or part.get(NAME).text or _name_of_file(part, findings)
     draft = findings.draft(name, FileFormat.JSON, part.location, hint=_NO_NAME)
     if draft is not None:
         add_config(draft, part, findings)
@@ -68,9 +68,9 @@ def _read_flat(part: Part, findings: Findings) -> None:
 def _name_of_file(part: Part, findings: Findings) -> str:
     """The name of the file without suffix: with kcctl, and with curl, the name is not in the file."""
     path = part.document.location.file
-    if path == STDIN or part.pointer:
-        return ""
     name = path.rpartition("/")[2].partition(".")[0]
+    if path == STDIN or part.pointer or not name:
+        return ""
     summary = f"the connector has no name: it is called {name!r}, as the file is"
     findings.warning("convert/name", summary, part.location, "add a field `name` if this is not the connector's name")
     return name

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 
 from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.nodes import MAX_DEPTH, MappingNode, Node, ScalarNode, SequenceNode, too_deep
@@ -20,9 +21,9 @@ MAX_VALUES = 150_000
 _WORD = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 
 
-def compose(text: str) -> Node:
-    """The root of a JSON text. Raises Refused."""
-    return _JsonComposer(text).root()
+def compose(text: str) -> list[Node]:
+    """The roots of a JSON text: usually one, or several after each other, as in JSON Lines. Raises Refused."""
+    return list(_JsonComposer(text).roots())
 
 
 class _JsonComposer:
@@ -32,12 +33,14 @@ class _JsonComposer:
         self._lines = LineStarts(text)
         self._count = 0
 
-    def root(self) -> Node:
-        node = self._node(0)
+    def roots(self) -> Iterator[Node]:
+        yield self._node(0)
         self._skip()
-        if self._at < len(self._text):
-            raise self._unexpected("the end of the file")
-        return node
+        while self._at < len(self._text):
+            if self._text[self._at] not in "{[":
+                raise self._unexpected("the end of the file")
+            yield self._node(0)
+            self._skip()
 
     def _node(self, depth: int) -> Node:
         self._skip()

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.fields import items_of
 from gitops_connect.documents.load import MAX_SIZE
-from gitops_connect.exchange.declarations import ConnectorDeclaration
 from gitops_connect.exchange.readers.reading import Findings, Part
-from gitops_connect.model.diagnostics import Diagnostic, Severity
+from gitops_connect.exchange.readers.unknown_values import mark
 from gitops_connect.model.documents import Document
 from gitops_connect.model.sensitivity import is_sensitive_key
 
@@ -28,11 +26,12 @@ def is_template(part: Part) -> bool:
 
 
 def objects(part: Part, findings: Findings) -> Iterator[Document]:
-    """The objects of a template. Parameters without a value, and secrets, stay as references. Raises Refused."""
+    """The objects of a template. Parameters without a value, and those of secrets, are unknown. Raises Refused."""
     parameters = {name: one for one in part.get("parameters").items() if (name := one.get("name").text)}
-    known = {name: text for name, one in parameters.items() if _is_plain(name, text := one.get("value").text)}
-    findings.parameters |= parameters.keys() - known.keys()
-    values = _Substitution(known, part).of(part.get("objects").value)
+    known = {
+        name: text for name, one in parameters.items() if (text := _known(name, one.get("value").text)) is not None
+    }
+    values = _Substitution({**{name: mark(name) for name in parameters}, **known}, part).of(part.get("objects").value)
     if known:
         summary = f"the template is read with the values of its parameters {', '.join(sorted(known))}"
         hint = "if they are set elsewhere, convert the output of `oc process`"
@@ -40,13 +39,13 @@ def objects(part: Part, findings: Findings) -> Iterator[Document]:
     yield from items_of(part.document, values, ("objects",))
 
 
-def _is_plain(name: str, text: str | None) -> bool:
-    """Whether a parameter has a value. That of a secret is not used: in another place it is not recognized as one."""
-    return text is not None and not is_sensitive_key(name)
+def _known(name: str, text: str | None) -> str | None:
+    """The value of a parameter. That of a secret is not used: in another place it is not recognized as one."""
+    return None if is_sensitive_key(name) else text
 
 
 class _Substitution:
-    def __init__(self, known: Mapping[str, str | None], part: Part) -> None:
+    def __init__(self, known: Mapping[str, str], part: Part) -> None:
         self._known = known
         self._part = part
         self._left = MAX_SIZE
@@ -76,17 +75,3 @@ class _Substitution:
             return value
 
         return _REFERENCE.sub(known, text)
-
-
-def with_unknown(one: ConnectorDeclaration, parameters: Collection[str]) -> ConnectorDeclaration | Diagnostic:
-    """The connector; config values with a parameter that has no value in the file are unknown. A name is an error."""
-
-    def is_unknown(text: str) -> bool:
-        return any((found[1] or found[2]) in parameters for found in _REFERENCE.finditer(text))
-
-    if is_unknown(one.name) or is_unknown(one.cluster or ""):
-        summary, hint = "the connector's name or cluster is a parameter", "convert the output of `oc process`"
-        return Diagnostic(Severity.ERROR, "convert/unknown-value", summary, one.location, hint)
-    unknown = {key: text for key, text in one.config.items() if is_unknown(text)}
-    rest = {key: text for key, text in one.config.items() if key not in unknown}
-    return replace(one, config=rest, unknown={**one.unknown, **unknown})

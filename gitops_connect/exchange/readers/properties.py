@@ -100,7 +100,7 @@ def read(blob: Blob, findings: Findings) -> None:
             hint = "set it on the workers of the cluster for exactly-once sources (docs/how-to/move-to-exactly-once.md)"
             findings.note("convert/no-connector", summary, (support.line, 1), hint)
         return
-    name = found[NAME].value if NAME in found else ""
+    name = found[NAME].value if NAME in found else findings.given
     draft = findings.draft(name, FileFormat.PROPERTIES, (1, 1), hint="add a line `name=…`")
     if draft is None:
         return

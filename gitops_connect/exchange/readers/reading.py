@@ -10,12 +10,12 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gitops_connect.documents.encoding import Refused
+from gitops_connect.documents.encoding import Refused, decode
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, FileReading, reference_of
+from gitops_connect.exchange.declarations import BodyFile, ConnectorDeclaration, FileFormat, FileReading, reference_of
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Pointer
@@ -30,8 +30,14 @@ ExpressionOf = Callable[[object], str | None] | None
 MAX_CONNECTORS = 10_000
 MAX_KEYS = 100_000
 """Connectors, and their config keys: of one file, and of all files of a command. Each is kept until all are written."""
+NO_CONNECTOR = "convert/no-connector"
+_MAX_NOTES = 3
 _MAX_PROBLEMS = 100
 """Problems of one rule in one file that are listed."""
+MAX_TEXT = 1024 * 1024
+"""Characters of a script, and of a text inside a file. People write scripts."""
+_MAX_DEPTH = 4
+"""Levels of texts in texts, such as a body in a script in a ConfigMap."""
 _LONGEST_SUMMARY = 2000
 """Characters: a summary may quote a value of 10 MiB."""
 
@@ -86,20 +92,69 @@ class Draft:
         )
 
 
+class LineStarts:
+    """The indexes at which the lines of a text begin: found once, so that each place costs little."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = array("I", [0])
+        self._starts.extend(found.end() for found in re.finditer("\n", text))
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column of the index, from 1."""
+        line = bisect_right(self._starts, at)
+        return line, at - self._starts[line - 1] + 1
+
+    def index(self, line: int, column: int) -> int:
+        """The index of a place; of the last line if there is no such line."""
+        return self._starts[min(line, len(self._starts)) - 1] + column - 1
+
+
+@dataclass(slots=True)
+class TextBudget:
+    """How much is read of the texts inside a file and inside each other: a text may be used again and again."""
+
+    depth: int = 0
+    _characters: int = 4 * MAX_TEXT
+    _count: int = MAX_CONNECTORS
+
+    def take(self, size: int, where: tuple[int, int]) -> None:
+        """Begin a text, which ends with `depth -= 1`. Raises Refused."""
+        self._characters -= size
+        self._count -= 1
+        if size > MAX_TEXT:
+            raise Refused("document/too-large", "a script or a text inside the file is larger than 1 MiB", where)
+        if self.depth == _MAX_DEPTH or self._characters < 0 or self._count < 0:
+            summary = f"the texts inside the file have more than {_MAX_DEPTH} levels, {MAX_CONNECTORS:,} texts or 4 MiB"
+            raise Refused("document/too-many", summary, where, "split it")
+        self.depth += 1
+
+
 @dataclass(slots=True)
 class Findings:
-    """What was found so far in the file at `path`."""
+    """What was found so far in the file at `path`.
+
+    `given` is the name of a connector that has none in the file. `texts` are those inside the file.
+    """
 
     path: str
+    given: str = ""
+    texts: TextBudget = field(default_factory=TextBudget)
+    files: list[BodyFile] = field(default_factory=list)
     declarations: list[ConnectorDeclaration] = field(default_factory=list)
     documents: list[Document] = field(default_factory=list)
     resources: list[Document] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
-    parameters: set[str] = field(default_factory=set)
     _keys: int = 0
     _counts: Counter[tuple[Severity, str]] = field(default_factory=Counter)
     _name: ConnectorName | None = None
     _failed: bool = False
+    _source: tuple[str, LineStarts] | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of connectors, of other files and of problems that were found."""
+        connectors = len(self.declarations) + len(self.documents) + len(self.resources)
+        return connectors + len(self.files) + len(self.diagnostics)
 
     def begin(self, name: str | None) -> None:
         self._name = ConnectorName(name) if name else None
@@ -132,9 +187,7 @@ class Findings:
             summary = f"the class of the connector {draft.name!r} is unknown: {why}"
             self.error("convert/class", summary, draft.locate(CLASS), "write the class of the plugin")
         if not self._failed:
-            self._keys += len(draft.config) + len(draft.unknown)
-            if len(self.declarations) == MAX_CONNECTORS or self._keys > MAX_KEYS:
-                raise too_many(draft.location)
+            self._count_keys(draft)
             self.declarations.append(draft.finish())
         self.begin(None)
 
@@ -152,22 +205,52 @@ class Findings:
 
     def reading(self) -> FileReading:
         for (severity, rule), count in self._counts.items():
-            if count > _MAX_PROBLEMS:
-                summary = f"{count - _MAX_PROBLEMS:,} more problems of this rule in this file are not listed"
+            if count > (most := _most(severity, rule)):
+                summary = f"{count - most:,} more problems of this rule in this file are not listed"
                 self.diagnostics.append(Diagnostic(severity, rule, summary, Location(self.path)))
-        problems = any(one.severity is not Severity.NOTE for one in self.diagnostics)
+        problems = any(one.severity is not Severity.NOTE and one.rule != NO_CONNECTOR for one in self.diagnostics)
         return FileReading(
             declarations=tuple(self.declarations),
             documents=tuple(self.documents),
             resources=tuple(self.resources),
             diagnostics=Diagnostics.of(self.diagnostics),
-            parameters=frozenset(self.parameters),
+            files=tuple(self.files),
             recognized=bool(self.declarations or self.documents or self.resources or problems),
         )
 
+    def source(self, content: bytes) -> tuple[str, LineStarts]:
+        """The text of the file, which is decoded once. Raises Refused."""
+        if self._source is None:
+            text = decode(content)
+            self._source = text, LineStarts(text)
+        return self._source
+
+    def add(self, reading: FileReading, move: Callable[[Location], Location]) -> None:
+        """Add what was found in a text of this file. `move` returns the location in this file. Raises Refused."""
+        for one in reading.declarations:
+            places = {key: move(place) for key, place in one.places.items()}
+            moved = replace(one, location=move(one.location), places=places)
+            self._count_keys(moved)
+            self.declarations.append(moved)
+        for diagnostic in reading.diagnostics:
+            if (diagnostic.severity, diagnostic.rule) == (Severity.NOTE, NO_CONNECTOR):
+                continue
+            self._name = diagnostic.connector
+            place = move(diagnostic.location)
+            self._add(diagnostic.severity, diagnostic.rule, diagnostic.summary, place, diagnostic.hint)
+        self._name = None
+        self.documents += (_moved(one, move) for one in reading.documents)
+        self.resources += (_moved(one, move) for one in reading.resources)
+        self.files += (replace(one, location=move(one.location)) for one in reading.files)
+
+    def _count_keys(self, one: ConnectorDeclaration | Draft) -> None:
+        self._keys += len(one.config) + len(one.unknown)
+        if len(self.declarations) == MAX_CONNECTORS or self._keys > MAX_KEYS:
+            raise too_many(one.location)
+
     def _add(self, severity: Severity, rule: str, summary: str, where: Place, hint: str) -> None:
         self._counts[severity, rule] += 1
-        if self._counts[severity, rule] > _MAX_PROBLEMS:
+        if self._counts[severity, rule] > _most(severity, rule):
             return
         if len(summary) > _LONGEST_SUMMARY:
             summary = f"{summary[:_LONGEST_SUMMARY]}… ({len(summary)} characters)"
@@ -177,22 +260,21 @@ class Findings:
         return where if isinstance(where, Location) else Location(self.path, *where)
 
 
+def _moved(document: Document, move: Callable[[Location], Location]) -> Document:
+    file = document.location.file
+    moved = {pointer: move(Location(file, *place)) for pointer, place in document.positions.items()}
+    positions = {pointer: (place.line, place.column) for pointer, place in moved.items()}
+    return replace(document, location=move(document.location), positions=positions)
+
+
+def _most(severity: Severity, rule: str) -> int:
+    """The problems of a rule that are listed. A file with data may have thousands of documents without connectors."""
+    return _MAX_NOTES if (severity, rule) == (Severity.NOTE, NO_CONNECTOR) else _MAX_PROBLEMS
+
+
 def too_many(where: Location) -> Refused:
     summary = f"the file has more than {MAX_CONNECTORS:,} connectors or {MAX_KEYS:,} config keys"
     return Refused("document/too-many", summary, (where.line, where.column), "split it into several files")
-
-
-class LineStarts:
-    """The indexes at which the lines of a text begin: found once, so that each place costs little."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = array("I", [0])
-        self._starts.extend(found.end() for found in re.finditer("\n", text))
-
-    def place(self, at: int) -> tuple[int, int]:
-        """Line and column of the index, from 1."""
-        line = bisect_right(self._starts, at)
-        return line, at - self._starts[line - 1] + 1
 
 
 @dataclass(frozen=True, slots=True)
