@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.strimzi import StrimziOptions
 
 pytestmark = pytest.mark.usefixtures("empty_directory")
+PAGE = Path(__file__).parents[2] / "docs/reference/convert.md"
 
 
 def convert(*arguments: str) -> Ran:
@@ -37,6 +39,25 @@ def convert(*arguments: str) -> Ran:
 def write(name: str, content: str) -> None:
     Path(name).parent.mkdir(parents=True, exist_ok=True)
     Path(name).write_text(content)
+
+
+def test_each_example_of_the_page_is_converted() -> None:
+    """The page as it is: each block of code, in a file with the suffix of its language."""
+    names = {
+        "json": "a.json",
+        "yaml": "a.yaml",
+        "hcl": "a.tf",
+        "sh": "a.sh",
+        "sql": "a.sql",
+        "properties": "a.properties",
+    }
+    blocks = re.findall(r"(?m)^```(\w+)\n([\s\S]*?)^```", PAGE.read_text())
+    examples = [(names[language], text) for language, text in blocks if language in names and "kustomize" not in text]
+    converted = []
+    for name, text in examples:
+        write(name, text)
+        converted.append(len(list(yaml.safe_load_all(convert(name).expect(0).out))))
+    assert converted == [1, 1, 2, 1, 4, 1, 1, 2, 1, 1, 1]
 
 
 @pytest.mark.parametrize("row", rows(__file__, "runs"), ids=lambda row: row["case"])
