@@ -83,7 +83,8 @@ _MAX_UNREADABLE = 10
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
 _MENTIONS = re.compile(
     rb"connector\.class|connectorClass|kafka-connect_connector|aiven_kafka_connector|confluent_connector"
-    rb"|aws_mskconnect_connector|platform\.confluent\.io|KafkaConnector|KafkaMirrorMaker|gitops-connect/v\d"
+    rb"|aws_mskconnect_connector|\bkind[\"']?:[ \t]{0,9}[\"']?Connector\b|KafkaConnector|KafkaMirrorMaker"
+    rb"|gitops-connect/v\d"
 )
 """What every file with a connector contains. Errors of other files are not reported as errors."""
 _MENTIONS_IN_TEXT = re.compile(_MENTIONS.pattern.decode())
