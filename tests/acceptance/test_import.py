@@ -103,7 +103,7 @@ def test_converted_files_of_each_format_are_applied_once(at: Workplace) -> None:
     names = {at.name(f"converted-{number}"): path for number, path in enumerate(WRITERS)}
     for name, path in names.items():
         config = {"connector.class": SOURCE, "topic": "lines", "file": file, **VALUES}
-        (old / f"{name}.{path.partition('.')[2]}").write_bytes(WRITERS[path](name, config))
+        (old / f"{name}.{path.partition('.')[2] or 'sh'}").write_bytes(WRITERS[path](name, config))
     (old / "strimzi.yaml").write_text(STRIMZI.format(at.name("strimzi"), SOURCE, file))
     at.run("convert", str(old), "--cluster", "local", "--out", str(at.repository)).expect(0)
     at.commit_all()
