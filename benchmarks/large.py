@@ -181,6 +181,12 @@ def _elsewhere(directory: Path, current: Path) -> Iterator[Figure]:
         with running(place):
             there = _run("spark_engine", str(manifest), str(current), cache, place.master)
         yield compared(Figure(f"{words}, {FEW:,}", 0, "s", ELSEWHERE), [there["warm"]], "local", [here["warm"]])
+    times = []
+    for workers in (1, 2):
+        with running(standalone(directory / f"workers-{workers}", Path(sys.executable), workers)) as place:
+            found = _run("spark_engine", str(directory / f"{MANY}.jsonl"), str(current), cache, place.master)
+        times.append(found["warm"])
+    yield compared(Figure(f"two standalone workers, {MANY:,}", 0, "s"), times[1:], "one", times[:1])
 
 
 def _columns(path: Path, lines: Path) -> Path:
