@@ -58,6 +58,13 @@ def test_topics_that_a_running_sink_does_not_read_any_more_must_be_gone(
     assert cluster.calls == [("reset-topics", "a")]
 
 
+def test_topics_that_a_running_sink_still_reads_may_stay(clock: ManualClock) -> None:
+    cluster = cluster_with(clock, connector("a", RUNNING), topics="x")
+    cluster.rules.delay = 1000
+    outdated = replace(REQUESTED, topics=TopicsReset(topics=["x", "y"], outdated=["y"]))
+    assert [one.result for one in carried_out(cluster, outdated)] == [Result.APPLIED]
+
+
 def test_topics_that_stay_fail_the_step(clock: ManualClock) -> None:
     cluster = cluster_with(clock)
     cluster.rules.delay = 1000
