@@ -343,8 +343,12 @@ class _Change:
         return (Intended(Intent.CHANGE_OFFSETS, stop),), after
 
     def _must_wait(self, changed: Steps) -> bool:
-        """Whether an offset change is held, so that the connector must not be started by other steps before it."""
-        return not changed and bool(self.offset_changes.steps) and self.desired.name not in self.situation.stopped
+        """Whether an offset change is held, so that the connector must not be started by other steps before it.
+
+        One that was stopped for a change returns to work when the change is held, but not if it has never worked.
+        """
+        returns = self.desired.name in self.situation.stopped and self.offset_changes.seed is None
+        return not changed and bool(self.offset_changes.steps) and not returns
 
     def _configure(self, config: ConfigDiff) -> Steps:
         if not config.changes:

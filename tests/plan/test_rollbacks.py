@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from support.planner.situations import NOW, REVISION, seen, situation, wanted
+from support.planner.situations import NOW, REVISION, change, current_offsets, record, seen, situation, wanted
 
 from gitops_connect.model.config_histories import (
     ConfigHistory,
@@ -17,10 +17,18 @@ from gitops_connect.model.config_histories import (
     RollbackOptions,
     RollbackTrigger,
 )
-from gitops_connect.model.desired import DesiredConnector, DesiredState, OnManualPause, SecretReference, SecretSource
+from gitops_connect.model.desired import (
+    DesiredConnector,
+    DesiredState,
+    OnManualPause,
+    SecretReference,
+    SecretSource,
+    TargetState,
+)
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
+from gitops_connect.model.offset_changes import seed_name
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, ReviewMode, Reviews
@@ -37,7 +45,7 @@ from gitops_connect.plan.rollbacks import (
     restorable,
 )
 from gitops_connect.plan.rollouts import stopped_rollouts, until_rollout_continues, waiting_for_rollout
-from gitops_connect.plan.situation import Policy, Situation
+from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
 
 ORDERS = ConnectorName("orders")
 RESPECTING = Policy(on_manual_pause=OnManualPause.RESPECT)
@@ -272,6 +280,19 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
     trial = begin_trial(later, plan(later), declared[1], NOW).trial
     assert trial is not None
     assert trial.revision == earlier
+
+
+def test_a_new_connector_that_waits_for_a_rollout_is_not_started_without_its_initial_offsets() -> None:
+    """Found by seed 115163: a worker of Kafka 3.6 creates it running, and it had been stopped for its offsets."""
+    seed = change(seed_name("b"), "b", "seed")
+    declared = [wanted("a", config=BAD), wanted("b", config=BAD, initial_offsets=seed)]
+    observed = [seen("a", config=GOOD), seen("b", "STOPPED", config=GOOD)]
+    offsets = OffsetSituation({seed.name: record(seed, "intended")}, manifests={seed.name: current_offsets(a=5)})
+    given = situation(declared, observed, owned=["a", "b"], policy=Policy(rollout_size=1))
+    given = replace(given, offsets=replace(offsets, current={seed.connector: {}}))
+    for stopped in ({}, {seed.connector: TargetState.RUNNING}):
+        steps = plan(replace(given, stopped=stopped)).steps
+        assert [(step.action, step.connector) for step in steps] == [(Action.CONFIGURE, "a")]
 
 
 def test_a_record_has_the_commit_that_changed_it_last() -> None:
