@@ -1,0 +1,94 @@
+"""A real Kubernetes API server with etcd, on free ports of 127.0.0.1. There is no kubelet and no controller."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import requests
+from live import guard
+
+from gitops_connect.sandbox.launch import choose_port
+
+_TOKEN = "a-token-of-the-tests"
+_DEADLINE = 90.0
+"""Seconds that each server has to start."""
+
+
+class KubectlFailed(Exception):
+    """What kubectl printed."""
+
+
+class ApiServer:
+    """A server that runs, and kubectl for it."""
+
+    def __init__(self, kubectl: Path, url: str, directory: Path) -> None:
+        self._command = [str(kubectl), f"--server={url}", f"--token={_TOKEN}", "--insecure-skip-tls-verify"]
+        self._command += [f"--cache-dir={directory / 'kubectl'}"]
+
+    def kubectl(self, *arguments: str, manifests: str | None = None) -> str:
+        """What kubectl prints. Raises KubectlFailed."""
+        command = [*self._command, *arguments, *(["--filename=-"] if manifests is not None else [])]
+        done = subprocess.run(command, input=manifests, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise KubectlFailed(done.stderr)
+        return done.stdout
+
+    def apply(self, manifests: str, *options: str) -> str:
+        """Server-side apply, with all fields checked."""
+        return self.kubectl("apply", "--server-side", "--validate=strict", *options, manifests=manifests)
+
+    def get(self, *arguments: str) -> Any:
+        return json.loads(self.kubectl("get", "--output=json", *arguments))
+
+
+@contextmanager
+def api_server(tools: Path, directory: Path) -> Iterator[ApiServer]:
+    """Run both servers with an empty database, until the block ends or this process is gone."""
+    client, peer, port = (choose_port((), ()) for _ in range(3))
+    key = directory / "service-accounts.pem"
+    subprocess.run(["openssl", "genrsa", "-out", key, "2048"], check=True, capture_output=True)
+    (directory / "tokens.csv").write_text(f"{_TOKEN},administrator,administrator,system:masters\n")
+    etcd_url, url = f"http://127.0.0.1:{client}", f"https://127.0.0.1:{port}"
+    etcd = [str(tools / "etcd"), "--data-dir=data", "--unsafe-no-fsync"]
+    etcd += [f"--{name}-client-urls={etcd_url}" for name in ("listen", "advertise")]
+    etcd += [f"--listen-peer-urls=http://127.0.0.1:{peer}", f"--initial-advertise-peer-urls=http://127.0.0.1:{peer}"]
+    etcd += [f"--initial-cluster=default=http://127.0.0.1:{peer}"]
+    server = [str(tools / "kube-apiserver"), f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1"]
+    server += [f"--secure-port={port}", "--cert-dir=certificates", f"--token-auth-file={directory / 'tokens.csv'}"]
+    server += ["--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={key}"]
+    server += [f"--service-account-signing-key-file={key}", "--authorization-mode=RBAC", "--advertise-address=127.0.0.1"]
+    with ExitStack() as stack:
+        for name, command, address in (("etcd", etcd, f"{etcd_url}/health"), ("server", server, f"{url}/readyz")):
+            (directory / name).mkdir()
+            stack.enter_context(_running(command, directory / name, lambda address=address: _answers(address)))
+        yield ApiServer(tools / "kubectl", url, directory)
+
+
+@contextmanager
+def _running(command: list[str], directory: Path, is_ready: Callable[[], bool]) -> Iterator[None]:
+    guarded = [sys.executable, guard.__file__, "", str(directory), *command]
+    with subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True) as running:
+        try:
+            until = time.monotonic() + _DEADLINE
+            while not is_ready():
+                is_starting = running.poll() is None and time.monotonic() < until
+                assert is_starting, (directory / "server.log").read_text()[-4000:]
+                time.sleep(0.1)
+            yield
+        finally:
+            running.terminate()
+
+
+def _answers(url: str) -> bool:
+    try:
+        headers = {"Authorization": f"Bearer {_TOKEN}"}
+        return requests.get(url, headers=headers, timeout=10, verify=False).ok  # noqa: S501 - it is on loopback
+    except requests.RequestException:
+        return False
