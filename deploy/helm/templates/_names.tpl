@@ -8,7 +8,9 @@ app.kubernetes.io/name: gitops-connect
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
+{{/* Every file begins with it, so that the checks come before all other errors. */}}
 {{- define "gitops-connect.metadata" -}}
+{{- include "gitops-connect.checks" . -}}
 name: {{ include "gitops-connect.name" . }}
 namespace: {{ .Release.Namespace }}
 labels:
@@ -22,6 +24,17 @@ labels:
 
 {{- define "gitops-connect.sqlite" -}}
 {{ if hasPrefix "sqlite" .Values.settings.state.url }}true{{ end }}
+{{- end }}
+
+{{/* The settings that need a restart. The daemon takes up the others when the kubelet has updated their file. */}}
+{{- define "gitops-connect.restarting" -}}
+{{- $clusters := dict }}
+{{- range $name, $cluster := .Values.settings.clusters }}
+{{- $_ := set $clusters $name (pick $cluster "strimzi" "require_exactly_once") }}
+{{- end }}
+{{- $daemon := pick (.Values.settings.daemon | default dict) "log_format" }}
+{{- $repository := omit .Values.settings.repository "interval" }}
+{{- toJson (list (omit .Values.settings "clusters" "daemon" "repository" "secrets") $clusters $daemon $repository) }}
 {{- end }}
 
 {{/* The server's port; empty if there is no server. */}}
