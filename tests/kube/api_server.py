@@ -22,23 +22,25 @@ _DEADLINE = 90.0
 
 
 class KubectlFailed(Exception):
-    """What kubectl printed."""
+    """What kubectl or helm printed."""
 
 
 class ApiServer:
     """A server that runs, and kubectl for it."""
 
-    def __init__(self, kubectl: Path, url: str, directory: Path) -> None:
-        self._command = [str(kubectl), f"--server={url}", f"--token={_TOKEN}", "--insecure-skip-tls-verify"]
-        self._command += [f"--cache-dir={directory / 'kubectl'}"]
+    def __init__(self, tools: Path, url: str, directory: Path) -> None:
+        self._kubectl = [str(tools / "kubectl"), f"--server={url}", f"--token={_TOKEN}", "--insecure-skip-tls-verify"]
+        self._kubectl += [f"--cache-dir={directory / 'kubectl'}"]
+        self._helm = [str(tools / "helm"), f"--kube-apiserver={url}", f"--kube-token={_TOKEN}"]
+        self._helm += ["--kube-insecure-skip-tls-verify"]
 
     def kubectl(self, *arguments: str, manifests: str | None = None) -> str:
         """What kubectl prints. Raises KubectlFailed."""
-        command = [*self._command, *arguments, *(["--filename=-"] if manifests is not None else [])]
-        done = subprocess.run(command, input=manifests, capture_output=True, text=True, check=False)
-        if done.returncode != 0:
-            raise KubectlFailed(done.stderr)
-        return done.stdout
+        return _output([*self._kubectl, *arguments, *(["--filename=-"] if manifests is not None else [])], manifests)
+
+    def helm(self, *arguments: str) -> str:
+        """What helm prints. Raises KubectlFailed."""
+        return _output([*self._helm, *arguments])
 
     def apply(self, manifests: str, *options: str) -> str:
         """Server-side apply, with all fields checked."""
@@ -46,6 +48,13 @@ class ApiServer:
 
     def get(self, *arguments: str) -> Any:
         return json.loads(self.kubectl("get", "--output=json", *arguments))
+
+
+def _output(command: list[str], text: str | None = None) -> str:
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise KubectlFailed(done.stderr)
+    return done.stdout
 
 
 @contextmanager
@@ -68,7 +77,7 @@ def api_server(tools: Path, directory: Path) -> Iterator[ApiServer]:
         "--authorization-mode=RBAC",
         "--advertise-address=127.0.0.1",
     ]
-    running = ApiServer(tools / "kubectl", url, directory)
+    running = ApiServer(tools, url, directory)
     with ExitStack() as stack:
         for name, command, is_ready in (
             ("etcd", etcd, lambda: requests.get(f"{etcd_url}/health", timeout=10).ok),

@@ -15,7 +15,7 @@ from support.files.tables import read_yaml
 
 from gitops_connect.daemon.daemon import in_effect
 from gitops_connect.settings.settings_file import load_settings
-from kube.rendering import BASE, CHART, KUSTOMIZE, Refused, kustomize_base, manifests, rendered
+from kube.rendering import BASE, CHART, KUSTOMIZE, Refused, kustomize_base, manifests, next_version, rendered
 
 pytestmark = pytest.mark.slow
 
@@ -99,6 +99,15 @@ def test_every_setting_has_the_same_value_in_the_chart(tools: Path, tmp_path: Pa
     assert (written.forge, written.strimzi) == (expected.forge, expected.strimzi)
 
 
+def test_strings_stay_what_they_are(tools: Path, tmp_path: Path) -> None:
+    odd = 'a: "b" \'c\' # {{ .Values.image }}\n---\n[x] é \u2028 \\'
+    found = render(tools, {"values": {"settings": {"repository": {"path": odd}}, "env": {"ODD": odd}}})
+    (tmp_path / "x.toml").write_text(found["ConfigMap"]["data"]["gitops-connect.toml"])
+    assert load_settings(tmp_path / "x.toml", {}).repository.path == odd
+    (container,) = found["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert {one["name"]: one.get("value") for one in container["env"]}["ODD"] == odd
+
+
 @pytest.mark.parametrize("case", TABLE["refused"], ids=lambda case: case["message"][:60])
 def test_values_that_cannot_work_are_refused(tools: Path, case: Mapping[str, Any]) -> None:
     with pytest.raises(Refused) as refused:
@@ -141,14 +150,9 @@ def test_the_network_policy_opens_only_the_ports_of_the_settings(tools: Path) ->
 
 def test_the_volume_survives_an_uninstall_and_an_upgrade(tools: Path, tmp_path: Path) -> None:
     """The next version of the chart renders the same claim, and the same selector, which cannot be changed."""
-    following = tmp_path / "helm"
-    for file in sorted(one for one in CHART.rglob("*") if one.is_file()):
-        target = following / file.relative_to(CHART)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(file.read_text().replace("0.1.0", "0.2.0"))
     before, after = (
         {one["kind"]: one for one in manifests(rendered(tools, TABLE["minimal"], chart=chart))}
-        for chart in (CHART, following)
+        for chart in (CHART, next_version(tmp_path))
     )
     claims = before["PersistentVolumeClaim"], after["PersistentVolumeClaim"]
     assert claims[0]["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}

@@ -15,12 +15,10 @@ import pytest
 import yaml
 
 from kube.api_server import ApiServer, KubectlFailed
-from kube.rendering import CHART, KUSTOMIZE, manifests, rendered
+from kube.rendering import CHART, KUSTOMIZE, manifests, next_version, rendered
 from kube.test_chart import CUSTOM, RENDERINGS, TABLE, values_of
 
 pytestmark = pytest.mark.thorough
-
-_SELECTOR = "app.kubernetes.io/instance=gitops-connect"
 
 
 def pod_of(deployment: Mapping[str, Any]) -> str:
@@ -60,25 +58,22 @@ def test_the_restricted_profile_is_enforced(server: ApiServer, tools: Path) -> N
         server.apply(pod_of(deployment), "--dry-run=server")
 
 
-def test_an_upgrade_keeps_the_volume(server: ApiServer, tools: Path, tmp_path: Path) -> None:
-    """From the chart to its next version, with other values; then the claim is the same object."""
-    server.apply(rendered(tools, TABLE["minimal"], "--no-hooks"))
-    before = server.get("persistentvolumeclaim/gitops-connect", "--namespace=gitops")
-    following = tmp_path / "helm"
-    for file in sorted(one for one in CHART.rglob("*") if one.is_file()):
-        target = following / file.relative_to(CHART)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(file.read_text().replace("0.1.0", "0.2.0"))
-    values = {**TABLE["minimal"], "image": "registry.example.com/gitops-connect:2"}
-    server.apply(rendered(tools, values, "--no-hooks", chart=following))
-    after = server.get("persistentvolumeclaim/gitops-connect", "--namespace=gitops")
-    assert after["metadata"]["uid"] == before["metadata"]["uid"]
-    assert after["spec"] == before["spec"]
-    deployment = server.get("deployment/gitops-connect", "--namespace=gitops")
-    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"].endswith(":2")
-    server.kubectl(
-        "delete", "deployment,service,configmap,networkpolicy", "--namespace=gitops", f"--selector={_SELECTOR}"
-    )
+def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
+    """In an upgrade to the next version of the chart, after which there is nothing left to change, and at the end."""
+    release, values = ("gitops-connect", str(CHART)), tmp_path / "values.yaml"
+    values.write_text(yaml.safe_dump(TABLE["minimal"]))
+    options = ("--namespace=upgrade", f"--values={values}")
+    notes = server.helm("install", *release, "--create-namespace", *options)
+    assert "The ledger is /var/lib/gitops-connect/state.db on the PersistentVolumeClaim gitops-connect" in notes
+    before = server.get("persistentvolumeclaim/gitops-connect", "--namespace=upgrade")
+    server.helm("upgrade", release[0], str(next_version(tmp_path)), *options, "--set=image=registry.example.com/next:2")
+    after = server.get("persistentvolumeclaim/gitops-connect", "--namespace=upgrade")
+    assert (after["metadata"]["uid"], after["spec"]) == (before["metadata"]["uid"], before["spec"])
+    deployment = server.get("deployment/gitops-connect", "--namespace=upgrade")
+    assert deployment["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/next:2"
+    server.helm("uninstall", release[0], "--namespace=upgrade")
+    left = server.get("all,configmap,networkpolicy,persistentvolumeclaim", "--namespace=upgrade")["items"]
+    assert [one["metadata"]["uid"] for one in left] == [before["metadata"]["uid"]]
 
 
 def test_the_server_accepts_the_example_of_kustomize(server: ApiServer, tools: Path) -> None:

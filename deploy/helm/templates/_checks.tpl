@@ -50,8 +50,8 @@
     {{- include "gitops-connect.walk" (dict "root" $root "path" (printf "%s[%d]" $path $index) "value" $item) }}
   {{- end }}
 {{- else if kindIs "string" .value }}
-  {{- if regexMatch "://[^/@]*:[^/@]*@" .value }}
-    {{- fail (printf "%s: expected a URL without a password; use a Secret in `secrets` or `env`" $path) }}
+  {{- if regexMatch "://([^/@]*:[^/@]*@|.*[?&;](ssl)?(password|token)=)" .value }}
+    {{- fail (printf "%s: expected a URL without a password or token; use a Secret in `secrets` or `env`" $path) }}
   {{- end }}
   {{- $name := regexReplaceAll "^/run/secrets/([^/]*).*" .value "${1}" }}
   {{- if and (hasPrefix "/run/secrets/" .value) (not (has $name $root.Values.secrets)) }}

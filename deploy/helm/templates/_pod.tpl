@@ -1,6 +1,6 @@
 {{/* What the daemon, the init container and `helm test` share. */}}
 {{- define "gitops-connect.container" -}}
-image: {{ .Values.image }}
+image: {{ .Values.image | quote }}
 env:
   - {name: GITOPS_CONNECT_CONFIG, value: /etc/gitops-connect/gitops-connect.toml}
   {{- range $name := keys .Values.env | sortAlpha }}
@@ -9,7 +9,7 @@ env:
     {{- if kindIs "string" $value }}
     value: {{ $value | quote }}
     {{- else }}
-    valueFrom: {secretKeyRef: {name: {{ $value.secret }}, key: {{ $value.key }}}}
+    valueFrom: {secretKeyRef: {name: {{ $value.secret | quote }}, key: {{ $value.key | quote }}}}
     {{- end }}
   {{- end }}
 resources: {{ toYaml .Values.resources | nindent 2 }}
@@ -39,7 +39,7 @@ securityContext:
 volumes:
   - name: state
     {{- if include "gitops-connect.sqlite" . }}
-    persistentVolumeClaim: {claimName: {{ include "gitops-connect.claim" . }}}
+    persistentVolumeClaim: {claimName: {{ include "gitops-connect.claim" . | quote }}}
     {{- else }}
     emptyDir: {}
     {{- end }}
