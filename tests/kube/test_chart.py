@@ -100,7 +100,7 @@ def test_every_setting_has_the_same_value_in_the_chart(tools: Path, tmp_path: Pa
 
 
 def test_strings_stay_what_they_are(tools: Path, tmp_path: Path) -> None:
-    odd = 'a: "b" \'c\' # {{ .Values.image }}\n---\n[x] é \u2028 \\'
+    odd = "a: \"b\" 'c' # {{ .Values.image }}\n---\n[x] é \u2028 \\"
     found = render(tools, {"values": {"settings": {"repository": {"path": odd}}, "env": {"ODD": odd}}})
     (tmp_path / "x.toml").write_text(found["ConfigMap"]["data"]["gitops-connect.toml"])
     assert load_settings(tmp_path / "x.toml", {}).repository.path == odd
