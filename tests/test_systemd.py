@@ -25,6 +25,12 @@ def test_it_is_hardened() -> None:
     assert float(found[1]) < MOST
 
 
+def test_the_daemon_sees_the_processes_that_have_a_lease() -> None:
+    """Of other users, too: a process that it cannot see looks as if it had ended, and its lease would be taken."""
+    assert "\nProtectProc=" not in UNIT.read_text()
+    assert "\nProcSubset=" not in UNIT.read_text()
+
+
 def test_the_daemon_has_more_time_to_stop_than_its_settings_give_it() -> None:
     """`shutdown_timeout` of the page that installs it is 125s."""
     assert "TimeoutStopSec=130\n" in UNIT.read_text()
