@@ -34,6 +34,8 @@ _SCALARS: Mapping[Any, dict[str, Any]] = {
     int: {"type": "integer", "minimum": 0},
     float: {"type": "number", "minimum": 0, "maximum": 1},
 }
+_INNERMOST = re.compile(r"[{\[][^{}\[\]]*[}\]]")
+"""An object or a list without others in it, which gets one line."""
 _INTRODUCTION = """\
 The [chart](../../deploy/helm) deploys `gitops-connect run` ([run in Kubernetes](../how-to/run-in-kubernetes.md)). A
 value that cannot work is an error of `helm template`, `install` and `upgrade`, which names its path and what is
@@ -69,7 +71,8 @@ def schema() -> str:
         "required": ["repository", "state", "clusters"],
         "properties": sections,
     }
-    return json.dumps(written, indent=2) + "\n"
+    text = json.dumps(written, indent=2)
+    return _INNERMOST.sub(lambda found: " ".join(found[0].split()), text) + "\n"
 
 
 def _schema_of(hint: Any) -> dict[str, Any]:
