@@ -59,7 +59,7 @@ def test_the_restricted_profile_is_enforced(server: ApiServer, tools: Path) -> N
 
 
 def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
-    """In an upgrade to the next version of the chart, after which there is nothing left to change, and at the end."""
+    """In an upgrade to the next version of the chart, at the end, and for the next installation."""
     release, values = ("gitops-connect", str(CHART)), tmp_path / "values.yaml"
     values.write_text(yaml.safe_dump(TABLE["minimal"]))
     options = ("--namespace=upgrade", f"--values={values}")
@@ -74,6 +74,9 @@ def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
     server.helm("uninstall", release[0], "--namespace=upgrade")
     left = server.get("all,configmap,networkpolicy,persistentvolumeclaim", "--namespace=upgrade")["items"]
     assert [one["metadata"]["uid"] for one in left] == [before["metadata"]["uid"]]
+    server.helm("install", *release, *options)
+    again = server.get("persistentvolumeclaim/gitops-connect", "--namespace=upgrade")
+    assert again["metadata"]["uid"] == before["metadata"]["uid"]
 
 
 def test_the_server_accepts_the_example_of_kustomize(server: ApiServer, tools: Path) -> None:
