@@ -10,7 +10,7 @@ JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases gitea check style types quick-tests format docs bench simulate soak lock clean
+.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs bench simulate soak lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -36,8 +36,14 @@ test: setup      ## run all checks and tests, except the tests that only a relea
 gitea: setup     ## build the Gitea that some tests need, once, for some minutes (with Go and a C compiler)
 	PYTHONPATH=tests $(BIN)/python -m forge.gitea_server
 
-test-thorough: test gitea ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
-	$(BIN)/pytest -q -rs tests/forge tests/review/test_reviews.py tests/review/test_reviews_on_kafka.py
+kube: setup      ## build the Kubernetes API server and helm that some tests need, once, for 10 to 15 minutes (with Go and a C compiler)
+	PYTHONPATH=tests $(BIN)/python -m kube.kube_tools
+
+chart: setup     ## generate the base of deploy/kustomize from the chart (needs make kube)
+	PYTHONPATH=tests $(BIN)/python -m kube.rendering
+
+test-thorough: test gitea kube ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
+	$(BIN)/pytest -q -rs tests/forge tests/kube tests/review/test_reviews.py tests/review/test_reviews_on_kafka.py
 	$(PARALLEL) -m thorough --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/documents/test_yaml.py tests/apply/test_executor_properties.py tests/offsets/spark

@@ -1,4 +1,4 @@
-"""The alert rules and the dashboard in deploy/ use only metrics, labels and label values that the server exposes."""
+"""The alert rules and the dashboard of the chart use only metrics, labels and label values that the server exposes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from support.server.made_up import made_up_state
 from gitops_connect.errors import ConnectUnavailable
 from gitops_connect.server.metrics import Metrics
 
+FILES = ROOT / "deploy" / "helm" / "files"
 PAGE = DOCS / "how-to" / "monitor-with-prometheus-and-grafana.md"
 RULES: list[dict[str, Any]] = [
-    rule for group in read_yaml(ROOT / "deploy" / "prometheus-alerts.yaml")["groups"] for rule in group["rules"]
+    rule for group in read_yaml(FILES / "prometheus-alerts.yaml")["groups"] for rule in group["rules"]
 ]
-BOARD: dict[str, Any] = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())
+BOARD: dict[str, Any] = json.loads((FILES / "grafana-dashboard.json").read_text())
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 TARGET = {"job", "instance"}
 """Labels that Prometheus adds to every sample."""

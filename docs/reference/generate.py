@@ -7,6 +7,7 @@ connectors.md what decides where each known connector class resumes, from the ru
 versions.md   what each version of Connect can do, from the table of capabilities (versions_page.py)
 rules.md      every rule: trigger, severity, fix and example
 proposals.md  which statements of proposals are done, from proposals.yaml (proposals_page.py)
+helm-values.md every value of the Helm chart, from the comments of values.yaml; and values.schema.json (helm_values.py)
 ../contributing/hostile-inputs.md  who sends which hostile input, from tests/hostile/inputs.yaml (hostile_inputs.py)
 ../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/docs/test_docs.py holds it to the code
@@ -18,6 +19,7 @@ import sys
 import textwrap
 from pathlib import Path
 
+import helm_values
 import hostile_inputs
 import proposals_page
 from cli_page import cli
@@ -44,6 +46,8 @@ def pages() -> dict[str, str]:
         "connectors.md": connectors(),
         "versions.md": versions(),
         "proposals.md": proposals_page.page(),
+        "helm-values.md": helm_values.page(),
+        "../../deploy/helm/values.schema.json": helm_values.schema(),
         "../contributing/hostile-inputs.md": hostile_inputs.page(),
     }
 

@@ -24,7 +24,7 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exactly_once_answers import OF_KAFKA
-from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled
+from gitops_connect.errors import ForgeRefused, GitopsConnectError, TopicTrackingDisabled, UsageError
 from gitops_connect.forge.opening import open_forge
 from gitops_connect.model.exactly_once import ExactlyOnceSupport, ExpectedSupport
 from gitops_connect.model.masking import mask
@@ -32,7 +32,9 @@ from gitops_connect.model.names import ConnectorName
 from gitops_connect.observe import observe_exactly_once
 from gitops_connect.runtime import SystemClock, ledger_note, open_ledger, open_source
 from gitops_connect.sandbox.java import find_java
-from gitops_connect.settings.sections import ClusterSettings, Settings
+from gitops_connect.server.listen_address import address_of, require_safe
+from gitops_connect.settings.own import credentials_in
+from gitops_connect.settings.sections import ClusterSettings, ServerSettings, Settings
 from gitops_connect.source.git_program import git_version
 
 
@@ -95,6 +97,9 @@ def _look_at_settings(settings: Settings) -> Iterator[CheckResult]:
     forge = _examine("forge", lambda: _forge(settings))
     if forge.found:  # nothing without [forge]
         yield forge
+    if settings.server.listen is not None:
+        yield _examine("server", lambda: _server(settings.server))
+    yield from _credentials(settings)
     yield from _secrets(settings)
     if not settings.clusters:
         advice = 'add [clusters.NAME] with url = ["http://…:8083"] to the settings'
@@ -127,6 +132,23 @@ def _forge(settings: Settings) -> str:
             " docs/reference/forges.md lists all permissions"
         )
     return f"repository {settings.forge.repository}, account {account}, open pull requests: {pull_requests}"
+
+
+def _server(settings: ServerSettings) -> str:
+    """Raises UsageError if `run` would not start the server, for example because the file of a token is missing."""
+    address = address_of(settings.listen or "")
+    require_safe(settings, address)
+    return f"{address.host}, port {address.port}"
+
+
+def _credentials(settings: Settings) -> Iterator[CheckResult]:
+    """Report credentials that cannot be read, of the parts that no other check uses."""
+    kafka = tuple((one.kafka, one.kafka_clusters, one.databases) for one in settings.clusters.values())
+    for credential in credentials_in(settings.notifications, settings.spark, kafka):
+        try:
+            credential.read()
+        except UsageError as error:
+            yield CheckResult("error", "credential", str(error))
 
 
 def _secrets(settings: Settings) -> Iterator[CheckResult]:

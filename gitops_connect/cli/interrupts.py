@@ -1,11 +1,16 @@
-"""Ctrl-C and SIGTERM: the first signal requests an orderly end, the second ends the process at once. And SIGHUP."""
+"""Ctrl-C and SIGTERM: an orderly end at the first signal, the end at once at the second. What reloads the settings."""
 
 from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_WATCH_EVERY = 2.0
+"""Seconds between two looks at a file."""
 
 
 @contextmanager
@@ -43,6 +48,41 @@ def on_hangup(act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@contextmanager
+def on_change(file: Path | None, act: Callable[[], None]) -> Iterator[None]:
+    """Call `act`, in a thread, each time when the file has changed, or has been replaced as the kubelet does it."""
+    if file is None:
+        yield
+        return
+    ended = threading.Event()
+    known = _version(file)
+
+    def watch() -> None:
+        nonlocal known
+        while not ended.wait(_WATCH_EVERY):
+            found = _version(file)
+            if found not in (known, None):
+                known = found
+                act()
+
+    thread = threading.Thread(target=watch, name="settings")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _version(file: Path) -> tuple[int, ...] | None:
+    """What differs after a change; None if the file cannot be found now."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def tell_at_once(text: str) -> None:

@@ -14,7 +14,7 @@ import typer
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.exit_codes import ExitCode, exit_code, worst_code
-from gitops_connect.cli.interrupts import interruptible, on_hangup, tell_at_once
+from gitops_connect.cli.interrupts import interruptible, on_change, on_hangup, tell_at_once
 from gitops_connect.cli.logs import formatter, logging_to_stderr
 from gitops_connect.daemon import events
 from gitops_connect.daemon.daemon import Daemon
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 def run(
     context: typer.Context,
     once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
+    watch_settings: Annotated[
+        bool, typer.Option("--watch-settings", help="Read the settings again if their file changes, as on SIGHUP.")
+    ] = False,
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
     notes: list[str] = []
@@ -56,6 +59,7 @@ def run(
                 events.say(logging.WARNING, "note", message=note.partition(": ")[2])
             stack.enter_context(interruptible(daemon.stop, end_at_once))
             stack.enter_context(on_hangup(daemon.reload))
+            stack.enter_context(on_change(runtime.settings.file if watch_settings else None, daemon.reload))
             if not once:
                 _start_services(stack, runtime, daemon)
             if wants_traces(os.environ):

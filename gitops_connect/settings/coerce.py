@@ -34,6 +34,8 @@ def parse_size(value: object) -> Size:
 
     `2g` has the meaning of Java's `-Xmx2g`. `2GB` is rejected, because it can mean 2,000,000,000 bytes or 2 GiB.
     """
+    if isinstance(value, float) and value.is_integer():  # Helm writes all numbers of a chart's values as floats
+        value = int(value)
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST:
         return Size(value)
     found = _WHOLE.fullmatch(value.strip()) if isinstance(value, str) else None

@@ -26,8 +26,12 @@ _BESIDE_THE_LEDGER = ("", ".key", "-journal", "-wal", "-shm")
 
 def own_variables(settings: Settings) -> frozenset[str]:
     """The environment variables that hold a credential of the settings."""
-    found = (one.env for one in _values(settings) if isinstance(one, Credential))
-    return frozenset(name for name in found if name is not None)
+    return frozenset(one.env for one in credentials_in(settings) if one.env is not None)
+
+
+def credentials_in(*sections: object) -> Iterator[Credential]:
+    """The credentials in sections of the settings, or in parts of them."""
+    return (one for one in _values(sections) if isinstance(one, Credential))
 
 
 def own_files(settings: Settings) -> frozenset[Path]:

@@ -261,6 +261,19 @@ def test_workers_with_different_settings_and_plugins_are_found(at: Workplace, st
     assert tracking in shown
 
 
+def test_doctor_names_the_secrets_that_are_missing(at: Workplace) -> None:
+    """Also those that only `run` needs: without the tokens of its server, it does not start."""
+    server = '[server]\nlisten = "0.0.0.0:8080"\nread_token = {file = "read-token"}\n'
+    at.settings(more=f'{server}[notifications.targets]\nteam = {{env = "GONE"}}')
+    found = {one["part"]: (one["verdict"], one["found"]) for one in json.loads(at.run("doctor", "-o", "json").out)}
+    for part, setting in (("server", "[server] read_token"), ("credential", "[notifications] targets.team")):
+        assert found[part][0] == "error"
+        assert f"{setting}: " in found[part][1]
+    (at.directory / "read-token").write_text("a-token-of-the-tests")
+    found = {one["part"]: (one["verdict"], one["found"]) for one in json.loads(at.run("doctor", "-o", "json").out)}
+    assert found["server"] == ("ok", "0.0.0.0, port 8080")
+
+
 @pytest.mark.parametrize(("allowed", "expected"), rows(__file__, "allowed_secrets"))
 def test_doctor_warns_if_the_settings_allow_too_many_secrets(at: Workplace, allowed: str, expected: str) -> None:
     at.settings(more=f"[secrets]\n{allowed}")

@@ -80,3 +80,23 @@ def test_a_signal_does_not_interrupt_the_step_in_progress(at: Workplace, standin
         daemon.wait("step_applied", action="create")
         assert daemon.end() == 0
     assert standin.count("POST") == 1
+
+
+@pytest.mark.slow
+def test_a_replaced_file_is_read_again_with_watch_settings(at: Workplace) -> None:
+    """The kubelet replaces the directory of a ConfigMap behind a link."""
+    volume, file = at.directory / "volume", at.directory / "gitops-connect.toml"
+    for version in ("1", "2"):
+        (volume / version).mkdir(parents=True)
+        (volume / version / file.name).write_text(
+            file.read_text().replace("[clusters.local]", f"[clusters.local]\ntimeout = {version}0")
+        )
+    (volume / "..data").symlink_to("1")
+    file.unlink()
+    file.symlink_to("volume/..data/gitops-connect.toml")
+    with AsProcess(at, "--watch-settings") as daemon:
+        daemon.wait("reconciliation_finished")
+        (volume / "next").symlink_to("2")
+        (volume / "next").rename(volume / "..data")
+        assert daemon.wait("settings_reloaded")["changed"] == ["[clusters.local] timeout"]
+        assert daemon.end() == 0

