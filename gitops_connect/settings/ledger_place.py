@@ -1,4 +1,4 @@
-"""Where the ledger is if `[state] url` is not set.
+"""The path of the ledger if `[state] url` is not set.
 
 It is next to the settings file, except in a Git work tree: there, one `git add -A` would publish it with its key. Then
 it is in the user's state directory, unless there is an older ledger next to the settings file.

@@ -282,7 +282,7 @@ def test_a_config_that_waits_keeps_the_commit_that_declared_it() -> None:
     assert trial.revision == earlier
 
 
-def test_a_new_connector_that_waits_for_a_rollout_is_not_started_without_its_initial_offsets() -> None:
+def test_a_new_connector_that_is_held_is_not_started_without_its_initial_offsets() -> None:
     """Found by seed 115163: a worker of Kafka 3.6 creates it running, and it had been stopped for its offsets."""
     seed = change(seed_name("b"), "b", "seed")
     declared = [wanted("a", config=BAD), wanted("b", config=BAD, initial_offsets=seed)]
@@ -293,6 +293,9 @@ def test_a_new_connector_that_waits_for_a_rollout_is_not_started_without_its_ini
     for stopped in ({}, {seed.connector: TargetState.RUNNING}):
         steps = plan(replace(given, stopped=stopped)).steps
         assert [(step.action, step.connector) for step in steps] == [(Action.CONFIGURE, "a")]
+    suspended = replace(given.desired, connectors=(declared[0], replace(declared[1], suspend=True)))
+    alone = replace(given, desired=suspended, policy=Policy(), stopped={seed.connector: TargetState.RUNNING})
+    assert [step.connector for step in plan(alone).steps] == ["a"], "a suspension holds it, too"
 
 
 def test_a_record_has_the_commit_that_changed_it_last() -> None:
