@@ -32,6 +32,7 @@ from gitops_connect.ledger.tables import LEASES
 from gitops_connect.model.config_histories import QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, Revision
+from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
@@ -461,6 +462,18 @@ class TestOperations:
         )
         carry_out(ledger, about)
         assert self.known(ledger) == {}
+
+    @pytest.mark.parametrize(
+        ("there", "left"), [([seen("orders", "STOPPED")], {seed_name(ORDERS): "intended"}), ([], {})]
+    )
+    def test_a_seed_is_kept_while_its_connector_waits_to_be_deleted(
+        self, ledger: WatchedLedger, there: list[ObservedConnector], left: dict[str, str]
+    ) -> None:
+        """Found by seed 90666: its document was restored, and the connector was started without its offsets."""
+        seed = record(change(seed_name(ORDERS), "orders", "seed"), "intended")
+        ledger.offset_changes.mark(CLUSTER, seed)
+        carry_out(ledger, situation([], there, offsets=OffsetSituation({seed.name: seed})))
+        assert self.known(ledger) == left
 
     def test_a_deletion_with_its_offsets_lets_a_later_connector_be_seeded(self, ledger: WatchedLedger) -> None:
         seed = record(change(seed_name(ORDERS), "orders", "seed"), "applied")

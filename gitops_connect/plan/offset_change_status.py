@@ -252,14 +252,20 @@ def _failed(situation: Situation, record: OffsetChangeRecord, annotation: Annota
 
 
 def withdrawn_seeds(situation: Situation) -> Iterator[OffsetChangeName]:
-    """Seeds that were waiting for their connector, and that no document declares any more."""
-    declared = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
+    """Seeds that were waiting for their connector, and that no document declares any more.
+
+    A connector that was created for its seed stays STOPPED while it is not declared and its deletion waits. If it is
+    declared again, it must not start without the seed, so that its seed is not withdrawn before it is deleted.
+    """
+    observed = situation.observed
+    kept = {one.name for one in situation.desired.connectors if one.initial_offsets is not None}
+    undeclared = (observed.connectors.keys() | observed.unknown) - situation.desired.by_name.keys()
     for name, record in situation.offsets.records.items():
         undone = record.state in (OffsetChangeState.INTENDED, OffsetChangeState.FAILED)
         if (
             record.kind is OffsetChangeKind.SEED
             and undone
-            and record.connector not in declared | situation.desired.held
+            and record.connector not in kept | undeclared | situation.desired.held
         ):
             yield name
 
