@@ -137,7 +137,7 @@ def status(
         statuses = [
             status
             for proposal, found in zip(made, unhealthy_ones, strict=True)
-            for status in _statuses(proposal, found, documents, directory)
+            for status in _statuses(runtime, proposal, found, documents, directory)
         ]
         lines = [line for proposal in made for line in _of_cluster(runtime, proposal, path)]
         lags = {proposal.plan.cluster: _lags(runtime, proposal) for proposal in made}
@@ -157,6 +157,7 @@ def status(
 
 
 def _statuses(
+    runtime: Runtime,
     proposal: Proposal,
     unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
     documents: Diagnostics,
@@ -164,7 +165,9 @@ def _statuses(
 ) -> list[ConnectorStatus]:
     desired, observed = proposal.situation.desired, proposal.situation.observed
     problems = connector_status.problems_by_connector(desired, documents, proposal.diagnostics.under(directory))
-    found = connector_status.connector_statuses(proposal.plan, desired, observed, unhealthy_ones, problems)
+    failures = runtime.ledger.status.failed_steps(proposal.plan.cluster)
+    findings = connector_status.StatusFindings(proposal.situation.now, unhealthy_ones, problems, failures)
+    found = connector_status.connector_statuses(proposal.plan, desired, observed, findings)
     return connector_status.with_since(found, proposal.situation.conditions)
 
 

@@ -5,6 +5,8 @@ Conditions are also recorded in the ledger, so that the time since when they are
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from logging import ERROR, INFO, WARNING
@@ -17,8 +19,10 @@ from gitops_connect.declare import Declared
 from gitops_connect.errors import FreeSpace, GitopsConnectError, LedgerBusy, Stalled
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
+from gitops_connect.model.plans import Plan
 from gitops_connect.model.status import (
     Condition,
     ConditionKey,
@@ -33,7 +37,16 @@ from gitops_connect.plan.guards import unsafe
 from gitops_connect.plan.restarts import find_unhealthy, until_next_restart
 from gitops_connect.plan.rollouts import stopped_rollouts, until_rollout_continues, waiting_for_rollout
 from gitops_connect.propose import Proposal
-from gitops_connect.report.connector_status import connector_statuses, problems_by_connector, with_since
+from gitops_connect.report.connector_status import (
+    StatusFindings,
+    after_steps,
+    connector_statuses,
+    failure_of,
+    problems_by_connector,
+    unread_statuses,
+    with_since,
+)
+from gitops_connect.report.verdict_rules import unread
 from gitops_connect.report.words import hold_lines, problem_words, remedy
 from gitops_connect.tracing.spans import ended_span, mark_failed
 
@@ -47,6 +60,30 @@ class Interrupted(Exception):
 
 Ended = ReconciliationOutcome | Exception
 """How a reconciliation ended."""
+
+
+class _Applying:
+    """What becomes of the statuses while the steps of a plan are applied: each step that ends changes one."""
+
+    def __init__(self, plan: Plan, desired: DesiredState, statuses: Sequence[ConnectorStatus]) -> None:
+        self._plans = {one.name: one for one in plan.connectors if one.applicable}
+        self._desired = desired
+        self._statuses = {one.name: one for one in statuses}
+        self._ended = defaultdict[ConnectorName, list[StepOutcome]](list)
+
+    def after(self, outcome: StepOutcome) -> tuple[ConnectorStatus, ...]:
+        """The statuses after another step has ended. A skipped step says nothing."""
+        name = outcome.step.connector
+        if outcome.result is not Result.SKIPPED and name in self._statuses and name in self._plans:
+            self._ended[name].append(outcome)
+            declared = self._desired.by_name.get(name)
+            target = None if declared is None else declared.state
+            status = after_steps(self._statuses[name], self._plans[name], self._ended[name], target)
+            if status is None:
+                del self._statuses[name]
+            else:
+                self._statuses[name] = status
+        return tuple(self._statuses.values())
 
 
 @dataclass(eq=False)
@@ -65,6 +102,11 @@ class ClusterProgress:
     """The disk without enough space for the last reconciliation; None if there was none."""
     _conditions: Conditions = field(default_factory=dict)
     _statuses: tuple[ConnectorStatus, ...] = ()
+    _was_read: bool = False
+    """Whether this reconciliation, or the last one, could read the cluster."""
+    _failures_of_steps: dict[ConnectorName, str] | None = None
+    """Why the last step of a connector failed; None before the ledger was asked."""
+    _applying: _Applying | None = None
     _steps: tuple[StepOutcome, ...] = ()
     _revision: Revision | None = None
     _failures: int = 0
@@ -85,7 +127,7 @@ class ClusterProgress:
     _drifted: NewItems = field(default_factory=NewItems)
 
     def begin(self) -> None:
-        self._steps = ()
+        self._steps, self._was_read = (), False
         self._publish(next=None)
 
     def proposed(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
@@ -103,11 +145,14 @@ class ClusterProgress:
     def _show(self, declared: Declared, proposal: Proposal, *, records: bool) -> None:
         situation, plan = proposal.situation, proposal.plan
         problems = problems_by_connector(situation.desired, declared.diagnostics, proposal.diagnostics)
-        unhealthy = find_unhealthy(situation)
-        found = connector_statuses(plan, situation.desired, situation.observed, unhealthy, problems)
+        if self._failures_of_steps is None:
+            self._failures_of_steps = self.ledger.status.failed_steps(self.cluster)
+        findings = StatusFindings(situation.now, find_unhealthy(situation), problems, self._failures_of_steps)
+        found = connector_statuses(plan, situation.desired, situation.observed, findings)
         before = situation.conditions
         after = connector_conditions(before, found, plan, situation.now) if records else before
-        self._statuses = tuple(with_since(found, after))
+        self._statuses, self._was_read = tuple(with_since(found, after)), True
+        self._applying = _Applying(plan, situation.desired, self._statuses)
         self._conditions = before
         if records:
             events.topics_changed(self.cluster, situation.topics.changes)
@@ -129,8 +174,14 @@ class ClusterProgress:
         """A step has ended; called by the threads of different connectors, one at a time."""
         events.step_ended(self.cluster, revision, outcome)
         _trace(outcome)
-        self._steps = (*self._steps, outcome)
-        self._publish(steps=self._steps)
+        self._steps, name = (*self._steps, outcome), outcome.step.connector
+        if self._failures_of_steps is not None and outcome.result is not Result.SKIPPED:
+            self._failures_of_steps.pop(name, None)
+            if outcome.result is Result.FAILED:
+                self._failures_of_steps[name] = failure_of(outcome)
+        if self._applying is not None:
+            self._statuses = self._applying.after(outcome)
+        self._publish(steps=self._steps, connectors=self._statuses)
 
     def ended(self, declared: Declared, ended: Ended, seconds: float) -> float:
         """Log and publish how a reconciliation ended. Errors lengthen the wait. Returns the seconds until the next."""
@@ -157,10 +208,19 @@ class ClusterProgress:
             self._is_broken = False
             self._full_disks.of(())
             say(INFO, "reconciliation_recovered", cluster=self.cluster, revision=declared.revision)
-        self.last = ended
+        self.last, self._applying = ended, None
         is_error = error is not None and not isinstance(ended, Interrupted)
+        if is_error and not (is_busy or self._was_read):
+            self._show_unread(declared, f"{type(ended).__name__}: {ended}")
         self._publish(error=f"{type(ended).__name__}: {ended}" if is_error else "", next=now + timedelta(seconds=wait))
         return wait
+
+    def _show_unread(self, declared: Declared, error: str) -> None:
+        """Nothing is known of a cluster that could not be read, whatever it was before."""
+        verdict = unread(self.state.snapshot.clusters[self.cluster].observed, error)
+        desired = declared.states.get(self.cluster)
+        self._statuses = tuple(unread_statuses(self.cluster, desired, self._statuses, verdict))
+        self._publish(connectors=self._statuses)
 
     def _break_off(self, declared: Declared, error: Exception, wait: float | None) -> None:
         """A full disk is logged once, and not again for each attempt."""

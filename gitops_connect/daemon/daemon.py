@@ -114,6 +114,11 @@ class Daemon:
         return [progress.last for progress in self._progress.values()]
 
     @property
+    def declared(self) -> Declared | None:
+        """What the repository declares; None before it was read."""
+        return self._declared
+
+    @property
     def repository_error(self) -> Exception | None:
         """Why the repository could not be read at the last poll; None if it could be read."""
         return self._repository.error
@@ -360,10 +365,10 @@ class Daemon:
         try:
             options = ProposeOptions(is_daemon=True, reviews=self.reviews(declared.revision))
             proposal = propose(self._runtime, declared, cluster, options)
-        except Exception as error:  # an error of a server, or a bug: the caller distinguishes them
+            if not self.leadership.is_leader:  # otherwise another job shows what it does
+                self._progress[cluster].proposed(declared, proposal, records=False)
+        except Exception as error:  # an error of a server or the ledger, or a bug: the caller distinguishes them
             return error
-        if not self.leadership.is_leader:  # otherwise another job shows what it does
-            self._progress[cluster].proposed(declared, proposal, records=False)
         return Interrupted()
 
 

@@ -52,6 +52,10 @@ def _simple_class(connector: ObservedConnector) -> str:
     return connector.config.get("connector.class", "").rpartition(".")[2].removesuffix("Connector")
 
 
+LONGEST_TRACE = 8 * 1024
+"""Characters of a stack trace that are kept."""
+
+
 def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
     """FAILED parts: the connector first, then its tasks by number. A RUNNING connector often has FAILED tasks."""
     tasks = (_failed_part(task.id, task.trace) for task in connector.tasks if task.state is WorkerState.FAILED)
@@ -62,7 +66,7 @@ def failures(connector: ObservedConnector) -> tuple[FailedPart, ...]:
 
 def _failed_part(task: int | None, trace: str) -> FailedPart:
     known, words = known_failure(trace), summary(trace)
-    return FailedPart(task, words if known is None else f"{known.cause}: {words}", known)
+    return FailedPart(task, words if known is None else f"{known.cause}: {words}", known, trace[:LONGEST_TRACE])
 
 
 def idle_parts(connector: ObservedConnector, gone: Collection[str] = ()) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, func, insert, select
 
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
@@ -87,6 +87,14 @@ class StatusStore:
             query = query.where(STEPS.c.id < before)
         with self._database.read() as connection:
             return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+
+    def failed_steps(self, cluster: ClusterName) -> dict[ConnectorName, str]:
+        """Which step failed and why, of each connector whose last step has failed."""
+        last = select(func.max(STEPS.c.id)).where(STEPS.c.cluster == cluster).group_by(STEPS.c.connector)
+        query = select(STEPS.c.connector, STEPS.c.action, STEPS.c.message)
+        with self._database.read() as connection:
+            rows = connection.execute(query.where(STEPS.c.id.in_(last), STEPS.c.result == Result.FAILED))
+            return {one.connector: f"{one.action.value} failed: {one.message}" for one in rows}
 
     def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
         """The connectors whose last step for this revision has failed, or is not confirmed yet."""

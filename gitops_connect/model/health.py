@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from itertools import groupby
@@ -41,12 +41,13 @@ class KnownFailure:
 class FailedPart:
     """A FAILED part: the number of its `task`, None for the connector, and what its stack trace says.
 
-    `reason` is the `summary` of the trace, after the cause if the failure is a `known` one.
+    `reason` is the `summary` of the trace, after the cause if the failure is a `known` one. `trace` is its begin.
     """
 
     task: int | None
     reason: str
     known: KnownFailure | None = None
+    trace: str = field(default="", repr=False, compare=False)
 
     @property
     def part(self) -> str:

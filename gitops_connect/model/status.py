@@ -8,11 +8,14 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.observed_state import TaskStatus
 from gitops_connect.model.suspensions import Suspension
+from gitops_connect.model.verdicts import Verdict
 
 
 class Sync(Enum):
@@ -42,7 +45,9 @@ class ConnectorStatus:
     `reason` is the reason for the health, and `problem` says it in words. `difference` says why the connector is not
     in sync, and which offset changes are blocked. `since` is when a reconciliation first observed the health with this
     reason; None if none has. `state` is the connector's state as Connect reports it, `tasks` the number of RUNNING
-    tasks and of all tasks. `lag` is None if it is unknown.
+    tasks and of all tasks. `lag` is None if it is unknown. `class_name` is the class that the document or the cluster
+    names, `location` the place of the document, `labels` are those of the document, and `parts` the tasks as their
+    workers report them.
     """
 
     cluster: ClusterName
@@ -52,12 +57,17 @@ class ConnectorStatus:
     state: str
     tasks: str
     reason: HealthReason
+    verdict: Verdict
     problem: str = ""
     difference: str = ""
     since: datetime | None = None
     suspension: Suspension | None = None
     holds: tuple[Hold, ...] = ()
     lag: ConnectorLag | None = None
+    class_name: str = ""
+    location: Location | None = None
+    parts: tuple[TaskStatus, ...] = ()
+    labels: tuple[tuple[str, str], ...] = ()
 
     @property
     def message(self) -> str:
@@ -78,6 +88,10 @@ class ConnectorStatus:
             "health": self.health.value,
             "state": self.state,
             "tasks": self.tasks,
+            "verdict": self.verdict.value(),
+            "needs_attention": self.verdict.needs_attention,
+            "class": self.class_name or None,
+            "location": None if self.location is None else str(self.location),
             "since": None if self.since is None else self.since.isoformat(timespec="seconds"),
             "message": self.message,
             "suspension": None if self.suspension is None else self.suspension.value(),
@@ -87,7 +101,15 @@ class ConnectorStatus:
 
     def row(self) -> tuple[str, ...]:
         since = "" if self.since is None else f"{self.since:%Y-%m-%d %H:%M:%S}"
-        cells = (self.sync.value, self.health.value, self.state, self.tasks, since, self.message)
+        cells = (
+            self.verdict.kind.value,
+            self.sync.value,
+            self.health.value,
+            self.state,
+            self.tasks,
+            since,
+            self.message,
+        )
         return tuple(cell or "-" for cell in (self.cluster, self.name, *cells))
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 
 
 class SuspendedBy(Enum):
@@ -52,6 +52,17 @@ class Suspension:
                 return "by the settings"
             case SuspendedBy.COMMAND:
                 return by_whom(self.who, self.since, self.reason)
+
+    def release(self, cluster: ClusterName, connector: ConnectorName) -> str:
+        """What ends it, as an imperative."""
+        match self.by:
+            case SuspendedBy.DOCUMENT:
+                return "remove `spec.suspend`"
+            case SuspendedBy.SETTINGS:
+                return "remove `suspend` from the settings"
+            case SuspendedBy.COMMAND:
+                what = f"cluster {cluster}" if self.whole_cluster else f"connector {connector} --cluster {cluster}"
+                return f"run: gitops-connect resume {what}"
 
     def value(self) -> dict[str, Any]:
         return {

@@ -36,18 +36,8 @@ def holds_of(situation: Situation, name: ConnectorName, desired: DesiredConnecto
         release = "remove it" if of_document else 'set `mode = "enforce"` in the settings'
         yield Hold(HoldKind.OBSERVE, why, release)
     elif (suspension := suspension_of(situation, name, desired)) is not None:
-        yield Hold(HoldKind.SUSPENDED, suspension.words, _resume(suspension, situation, name), suspension.since)
-
-
-def _resume(suspension: Suspension, situation: Situation, name: ConnectorName) -> str:
-    match suspension.by:
-        case SuspendedBy.DOCUMENT:
-            return "remove `spec.suspend`"
-        case SuspendedBy.SETTINGS:
-            return "remove `suspend` from the settings"
-        case SuspendedBy.COMMAND:
-            what = f"cluster {situation.desired.cluster}" if suspension.whole_cluster else f"connector {name}"
-            return f"run: gitops-connect resume {what}"
+        release = suspension.release(situation.desired.cluster, name)
+        yield Hold(HoldKind.SUSPENDED, suspension.words, release, suspension.since)
 
 
 def why_shown_only(situation: Situation, desired: DesiredConnector) -> str:

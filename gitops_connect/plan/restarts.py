@@ -139,6 +139,8 @@ def _step(situation: Situation, one: UnhealthyConnector, outlook: RestartOutlook
 
 # Connectors of the cluster that do not work. They change no step, no digest and no fingerprint.
 
+MOST_TRACES = 4 * 1024 * 1024
+"""Characters of the stack traces of a cluster that are kept. The traces of further connectors are left out."""
 _NOT_RUNNING = (HealthReason.PROGRESSING.value, HealthReason.NOT_RUNNING.value)
 
 
@@ -162,7 +164,12 @@ def find_unhealthy(situation: Situation) -> Mapping[ConnectorName, UnhealthyConn
     if any(one.failures for one in found.values()):
         known = known_secrets(situation)
         failed = [situation.observed.connectors[name] for name, one in found.items() if one.failures]
-        found |= {one.name: replace(found[one.name], failures=failures(known.mask_traces(one))) for one in failed}
+        room = MOST_TRACES
+        for connector in failed:
+            parts = failures(known.mask_traces(connector))
+            room -= sum(len(part.trace) for part in parts)
+            kept = parts if room >= 0 else tuple(replace(part, trace="") for part in parts)
+            found[connector.name] = replace(found[connector.name], failures=kept)
     for desired in situation.desired.connectors:
         one = found.get(desired.name)
         if one is not None and one.failures and desired.state is TargetState.RUNNING:

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from gitops_connect.families.health_rules import idle_parts
 from gitops_connect.model.desired import DesiredConnector, DesiredState, TargetState
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.health import HealthReason, UnhealthyConnector
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.masking import masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision, found_unaddressable
 from gitops_connect.model.observed_state import ObservedConnector, ObservedState, WorkerState
+from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.ownership import Ownership
-from gitops_connect.model.plans import ConnectorPlan, Plan, PlannedOffsetChange
+from gitops_connect.model.plans import Action, ConnectorPlan, Plan, PlannedOffsetChange
 from gitops_connect.model.revisions import Revisions, is_commit, origin
 from gitops_connect.model.status import Conditions, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.model.units import duration
+from gitops_connect.model.verdicts import Verdict, VerdictKind
 from gitops_connect.report import offset_lines, words
 from gitops_connect.report.printable import one_line
+from gitops_connect.report.verdict_rules import Facts, step_failed, verdict_on
 from gitops_connect.report.words import problem_words, remedy, restarted_words
 
-HEADERS = ("CLUSTER", "NAME", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
+HEADERS = ("CLUSTER", "NAME", "VERDICT", "SYNC", "HEALTH", "STATE", "TASKS", "SINCE", "MESSAGE")
 
 _BEFORE_LAG = HEADERS.index("SINCE")
 
@@ -67,17 +71,24 @@ def problems_by_connector(desired: DesiredState, documents: Diagnostics, cluster
     return found
 
 
-def connector_statuses(
-    plan: Plan,
-    desired: DesiredState,
-    observed: ObservedState,
-    unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
-    problems: Problems,
-) -> list[ConnectorStatus]:
-    """Every connector that is declared or on the cluster, sorted by name.
+@dataclass(frozen=True, slots=True)
+class StatusFindings:
+    """What was found out about the connectors of a cluster at `now`, besides their states.
 
-    `unhealthy_ones` are all unhealthy connectors of the cluster, without secrets in their reasons.
+    `unhealthy` are all unhealthy connectors of the cluster, without secrets in their reasons. `problems` are those of
+    `problems_by_connector`. `failures` says why a step of a connector failed, if its last step did.
     """
+
+    now: datetime
+    unhealthy: Mapping[ConnectorName, UnhealthyConnector] = field(default_factory=dict)
+    problems: Problems = field(default_factory=dict)
+    failures: Mapping[ConnectorName, str] = field(default_factory=dict)
+
+
+def connector_statuses(
+    plan: Plan, desired: DesiredState, observed: ObservedState, findings: StatusFindings
+) -> list[ConnectorStatus]:
+    """Every connector that is declared or on the cluster, sorted by name."""
     planned = {one.name: one for one in plan.connectors}
     declared = {one.name: one for one in desired.connectors}
     strays = defaultdict[ConnectorName, list[PlannedOffsetChange]](list)
@@ -95,36 +106,117 @@ def connector_statuses(
             observed.connectors.get(name),
             name in observed.unknown or name in plan.unread,
             (*offset_lines.waiting_of(own), *strays.get(name, ())),
+            findings.unhealthy.get(name),
+            findings.problems.get(name, ()),
         )
         if not subject.is_gone:
-            statuses.append(_status(subject, unhealthy_ones.get(name), problems.get(name, ()), observed.gone))
+            statuses.append(_status(subject, observed.gone, findings))
     return statuses
 
 
-def _status(
-    one: _Subject, ill: UnhealthyConnector | None, problems: Sequence[Diagnostic], gone: Collection[str]
-) -> ConnectorStatus:
-    plan, name = one.plan, one.planned.name
-    sync, reason = _sync(one, problems)
+def _status(one: _Subject, gone: Collection[str], findings: StatusFindings) -> ConnectorStatus:
+    plan, name, ill, observed = one.plan, one.planned.name, one.ill, one.observed
+    sync, reason = _sync(one)
     health, why = Health.UNKNOWN, HealthReason.NOT_READ
     if not one.is_unread:
-        health, why = connector_health(one.observed, ill, gone)
+        health, why = connector_health(observed, ill, gone)
     record = plan.restarts.get(name)
     progress, restarted = plan.offset_progress.get(name), restarted_words(record.count, record.last) if record else ""
     well = "; ".join(filter(None, (restarted, one_line(progress.note) if progress is not None else "")))
+    facts = Facts(
+        plan,
+        one.planned,
+        sync,
+        health,
+        why,
+        "; ".join(part for part in (reason, *map(offset_lines.waits, one.waiting)) if part),
+        one.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
+        findings.now,
+        ill,
+        one.problems,
+        findings.failures.get(name, ""),
+        one.location,
+    )
     return ConnectorStatus(
         plan.cluster,
         name,
         sync,
         health,
-        one.observed.state.value if one.observed else "-",
-        task_count(one.observed),
+        observed.state.value if observed else "-",
+        task_count(observed),
         why,
+        verdict_on(facts),
         well if ill is None else problem_words(ill),
-        "; ".join(part for part in (reason, *map(offset_lines.waits, one.waiting)) if part),
-        suspension=one.planned.suspension or (None if sync is Sync.UNMANAGED else plan.suspension),
+        facts.difference,
+        suspension=facts.suspension,
         holds=one.planned.holds,
+        class_name=one.class_name,
+        location=one.location,
+        parts=tuple(replace(task, trace="") if task.trace else task for task in observed.tasks) if observed else (),
     )
+
+
+def unread_statuses(
+    cluster: ClusterName, desired: DesiredState | None, before: Sequence[ConnectorStatus], verdict: Verdict
+) -> list[ConnectorStatus]:
+    """The connectors of a cluster that could not be read: those of `before`, or else those that Git declares."""
+    unknown: dict[str, Any] = {"sync": Sync.UNKNOWN, "health": Health.UNKNOWN, "reason": HealthReason.NOT_READ}
+    if before or desired is None:
+        return [replace(one, **unknown, state="-", tasks="-", verdict=verdict, parts=()) for one in before]
+    return [
+        ConnectorStatus(
+            cluster,
+            one.name,
+            state="-",
+            tasks="-",
+            verdict=verdict,
+            class_name=one.config.get("connector.class", ""),
+            location=one.locate(()),
+            **unknown,
+        )
+        for one in desired.connectors
+        if one.state is not TargetState.ABSENT
+    ]
+
+
+def failure_of(outcome: StepOutcome) -> str:
+    """Which step failed, and why."""
+    return f"{outcome.step.action.value} failed: {outcome.message}"
+
+
+def after_steps(
+    status: ConnectorStatus, planned: ConnectorPlan, ended: Sequence[StepOutcome], target: TargetState | None
+) -> ConnectorStatus | None:
+    """The status while the steps of the connector are applied, and after the last one; None if it was deleted.
+
+    `target` is the declared state. What Connect said while a step was verified is all that is known of the connector
+    until the next reconciliation.
+    """
+    last, total = ended[-1], len(planned.steps)
+    if not last.result.is_in_place:
+        if last.step.action is Action.RESTART:
+            return status
+        return replace(status, verdict=step_failed(failure_of(last), status.location))
+    if len(ended) < total:
+        following = planned.steps[len(ended)].action.value
+        detail = f"{len(ended)} of {total} steps done, next: {following}"
+        return replace(status, verdict=Verdict(VerdictKind.PROGRESSING, detail=detail))
+    if target in (None, TargetState.ABSENT):
+        return None if last.step.action is Action.DELETE else status
+    if planned.holds or planned.is_partial or status.suspension is not None:
+        return status  # something is not applied, and the verdict says what
+    state, health, reason, kind = _AFTER[target]
+    if last.result is Result.UNCONFIRMED:
+        health, reason, kind = Health.PROGRESSING, HealthReason.PROGRESSING, VerdictKind.PROGRESSING
+    known: dict[str, Any] = {"state": state, "health": health, "reason": reason, "tasks": "-", "parts": ()}
+    return replace(status, sync=Sync.SYNCED, verdict=Verdict(kind), problem="", difference="", **known)
+
+
+_AFTER = {
+    TargetState.RUNNING: ("RUNNING", Health.HEALTHY, HealthReason.RUNNING, VerdictKind.OK),
+    TargetState.PAUSED: ("PAUSED", Health.SUSPENDED, HealthReason.PAUSED, VerdictKind.PAUSED),
+    TargetState.STOPPED: ("STOPPED", Health.SUSPENDED, HealthReason.STOPPED, VerdictKind.STOPPED),
+}
 
 
 def with_since(statuses: Iterable[ConnectorStatus], conditions: Conditions) -> list[ConnectorStatus]:
@@ -147,6 +239,17 @@ class _Subject:
     is_unread: bool
     waiting: tuple[PlannedOffsetChange, ...]
     """Its blocked offset changes."""
+    ill: UnhealthyConnector | None
+    problems: Sequence[Diagnostic]
+
+    @property
+    def location(self) -> Location | None:
+        return self.planned.location if self.declared is None else self.declared.locate(())
+
+    @property
+    def class_name(self) -> str:
+        config = self.declared.config if self.declared is not None else self.observed.config if self.observed else {}
+        return config.get("connector.class", "")
 
     @property
     def is_gone(self) -> bool:
@@ -163,9 +266,9 @@ class _Subject:
         return not (replace(planned, steps=by_git).changes_cluster or planned.offset_changes)
 
 
-def _sync(one: _Subject, problems: Sequence[Diagnostic]) -> tuple[Sync, str]:
-    printed = _summary(one, problems)
-    errors = [problem for problem in problems if problem.severity is Severity.ERROR]
+def _sync(one: _Subject) -> tuple[Sync, str]:
+    printed = _summary(one)
+    errors = [problem for problem in one.problems if problem.severity is Severity.ERROR]
     if one.planned.name in one.plan.unmanaged:
         return Sync.UNMANAGED, found_unaddressable(one.planned.name) or printed
     if why := _why_unknown(one, errors):
@@ -202,10 +305,10 @@ def _is_in_place(declared: DesiredConnector, observed: ObservedConnector | None)
     return declared.state is not TargetState.STOPPED or observed.state is WorkerState.STOPPED
 
 
-def _summary(one: _Subject, problems: Sequence[Diagnostic]) -> str:
+def _summary(one: _Subject) -> str:
     """The plan, or why there is none; then the first problem that is not reported yet, and the number of others."""
     waiting = [change.message for change in one.waiting if change.message]
-    fresh = [problem for problem in problems if not any(message in problem.summary for message in waiting)]
+    fresh = [problem for problem in one.problems if not any(message in problem.summary for message in waiting)]
     parts = [_planned(one.planned)]
     if fresh:
         more = f" (and {len(fresh) - 1} more: gitops-connect plan shows them)" if len(fresh) > 1 else ""

@@ -154,7 +154,7 @@ def connector_path(connector: str) -> str:
 
 def problem_words(one: UnhealthyConnector) -> str:
     """The problems of the connector and its automatic restarts, on one line."""
-    return "; ".join([*(shortened(one_line(problem)) for problem in one.problems), *_restart_words(one.restarts)])
+    return "; ".join([*(shortened(one_line(problem)) for problem in one.problems), *restart_words(one.restarts)])
 
 
 def restarted_words(count: int, last: datetime) -> str:
@@ -163,7 +163,8 @@ def restarted_words(count: int, last: datetime) -> str:
     return f"restarted {times}, last at {last:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
+def restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
+    """What automatic restarts were done, and when the next one is due or why there is none."""
     if outlook is None:
         return
     if outlook.last is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -9,18 +11,19 @@ from starlette.responses import Response
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.server import values
 from gitops_connect.server.access import Access
 from gitops_connect.server.error_answers import JSONAnswer
+from gitops_connect.server.fleet import ConnectorQuery
 from gitops_connect.server.openapi import document
 from gitops_connect.server.pages import plan_text
 from gitops_connect.server.served import (
     MOST,
     USUAL,
-    ConnectorFilter,
     Served,
     cluster_diagnostics,
     cluster_in,
@@ -70,10 +73,17 @@ def plan(request: Request) -> Response:
 
 
 def connectors(request: Request) -> Response:
-    snapshot = served(request).snapshot
-    chosen = ConnectorFilter.of(request.query_params).select(snapshot)
+    """The connectors that the parameters select; all of them without `limit`."""
+    one, limit = served(request), number(request.query_params, "limit", None, MOST)
+    found = one.index.select(replace(ConnectorQuery.of(request.query_params), group="", size=limit or one.index.total))
+    clusters = one.snapshot.clusters
     return JSONAnswer(
-        {"connectors": [values.connector_value(one, snapshot.clusters.get(one.cluster)) for one in chosen]}
+        {
+            "total": found.total,
+            "verdicts": {kind.value: found.counts.get(kind, 0) for kind in VerdictKind},
+            "connectors": [values.connector_value(each, clusters.get(each.cluster)) for each in found.connectors],
+            "next": found.next,
+        }
     )
 
 
@@ -81,7 +91,7 @@ def connector(request: Request) -> Response:
     """One connector, with its conditions, restarts, offset changes and last steps."""
     one = served(request)
     view = cluster_in(one.snapshot, request.path_params["cluster"])
-    found = connector_in(view, request.path_params["connector"])
+    found = connector_in(one, view, request.path_params["connector"])
     outlook = (
         next((each.restarts for each in view.plan.unhealthy if each.name == found.name), None) if view.plan else None
     )

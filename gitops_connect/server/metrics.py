@@ -7,7 +7,7 @@ values: names from outside become labels only for `[server] metrics_connectors` 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -23,6 +23,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
+from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.offset_lines import strays_of
 from gitops_connect.report.printable import escaped, shortened
 from gitops_connect.server.values import WORDS, outcome_word
@@ -140,14 +141,25 @@ _PENDING = (
 )
 
 
-def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
-    views = list(snapshot.clusters.values())
-    plans = [view.plan for view in views if view.plan is not None]
+def _of_states(views: Sequence[ClusterView]) -> Iterator[Metric]:
     counts = {(view.cluster, sync.value, health.value): 0 for view in views for sync in Sync for health in Health}
+    verdicts = {(view.cluster, kind.value): 0 for view in views for kind in VerdictKind}
+    holds = {(view.cluster, hold.value): 0 for view in views for hold in HoldKind}
     for view in views:
         for one in view.connectors:
             counts[view.cluster, one.sync.value, one.health.value] += 1
+            verdicts[view.cluster, one.verdict.kind.value] += 1
+            for strongest in one.holds[:1]:
+                holds[view.cluster, strongest.kind.value] += 1
     yield _gauge("connectors", "Connectors by state.", ("cluster", "sync_status", "health_status"), counts)
+    yield _gauge("connector_verdicts", "Connectors by verdict.", ("cluster", "verdict"), verdicts)
+    yield _gauge("connectors_blocked", "Connectors that a hold blocks.", ("cluster", "blocked_by"), holds)
+
+
+def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
+    views = list(snapshot.clusters.values())
+    plans = [view.plan for view in views if view.plan is not None]
+    yield from _of_states(views)
     yield _each(
         "connectors_given_up",
         "Connectors that are no longer restarted.",
@@ -163,12 +175,6 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
     yield _each(
         "active_topics", "Active topics of the connectors that were read.", plans, lambda plan: plan.active_topics
     )
-    holds = {(view.cluster, hold.value): 0 for view in views for hold in HoldKind}
-    for view in views:
-        for one in view.connectors:
-            for strongest in one.holds[:1]:
-                holds[view.cluster, strongest.kind.value] += 1
-    yield _gauge("connectors_blocked", "Connectors that a hold blocks.", ("cluster", "blocked_by"), holds)
     rolled_back = "Connectors whose config was rolled back."
     yield _each("connectors_rolled_back", rolled_back, plans, lambda plan: len(plan.rolled_back))
     yield _each(

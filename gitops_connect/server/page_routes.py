@@ -2,80 +2,102 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from urllib.parse import urlencode
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.forge.web_links import web_links
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report.connector_status import lag_words
 from gitops_connect.server import page_values
+from gitops_connect.server.page_values import plan_words
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.served import (
     MOST,
     USUAL,
-    ConnectorFilter,
     Served,
     cluster_diagnostics,
     cluster_in,
     connector_in,
+    connector_query,
     number,
     pull_request_in,
     served,
 )
 
 _RECENT = 12
-"""Steps of the first page."""
+"""Steps and offset changes on the page of a cluster or a connector."""
+_MOST_CLUSTERS = 200
+"""Clusters of the first page, the worst first."""
+_OF_A_LIST = {"cluster", "sync", "health", "attention", "search"}
+"""Parameters of the list of connectors that the first page had."""
 _MOST_MOVES = 500
 """Partitions of an offset change on its page. The API returns more."""
 _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
 def front(request: Request) -> Response:
-    one, snapshot = served(request), served(request).snapshot
-    views = snapshot.clusters.values()
-    lines = [line for view in views for line in _changes(one, view, last=page_values.MOST_CHANGES)]
-    changes, more = page_values.first_changes(lines)
+    """The clusters, and what needs attention, by its cause. The addresses of the list that was here stay valid."""
+    if _OF_A_LIST & request.query_params.keys():
+        return RedirectResponse(f"/connectors?{request.url.query}", 308)
+    snapshot, index = served(request).snapshot, served(request).index
+    lines = [page_values.cluster_line(view, index.clusters[name]) for name, view in snapshot.clusters.items()]
+    lines.sort(key=lambda line: line.rank)
+    query = replace(connector_query(request), attention=True)
+    if "group" not in request.query_params:
+        query = replace(query, group="cause")
+    shown = lines[:_MOST_CLUSTERS]
     return _page(
-        "overview.html",
-        "Status",
-        snapshot,
+        request,
+        "fleet.html",
+        "Fleet",
         path="/",
-        tiles=page_values.tiles(snapshot),
-        cards=[page_values.cluster_card(view) for view in snapshot.clusters.values()],
-        connectors=page_values.connector_list(snapshot, ConnectorFilter.of(request.query_params), "/"),
-        changes=changes,
-        more_changes=more,
-        has_clusters=len(snapshot.clusters) > 1,
-        steps=one.ledger.status.steps(limit=_RECENT),
+        lines=shown,
+        more=len(lines) - len(shown),
+        attention=index.attention,
+        connectors=page_values.connector_list(index, query, "/"),
     )
+
+
+def connectors(request: Request) -> Response:
+    """The list of all connectors."""
+    one = served(request)
+    values = page_values.connector_list(one.index, connector_query(request), "/connectors")
+    return _page(request, "all_connectors.html", "Connectors", path="/connectors", connectors=values)
 
 
 def cluster(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
-    chosen = ConnectorFilter.of(request.query_params)
+    path, index = url("clusters", view.cluster), one.index
     return _page(
+        request,
         "cluster.html",
         view.cluster,
-        snapshot,
         view=view,
-        bar=page_values.health_bar(view.connectors),
-        conditions=page_values.conditions_of(view),
-        plan=coloured_plan(view.plan) if view.plan else None,
-        connectors=page_values.connector_list(snapshot, chosen, url("clusters", view.cluster), view),
-        changes=_changes(one, view),
-        restarts=page_values.restarts_of(view),
-        rollbacks=page_values.rollbacks_of(view),
-        problems=[(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)],
+        line=page_values.cluster_line(view, index.clusters[view.cluster]),
+        connectors=page_values.connector_list(index, connector_query(request), path, view.cluster),
+        rollouts=page_values.rollout_lines(one.ledger.configs.of(view.cluster), view),
+        changes=_changes(one, view, last=_RECENT),
+        problems=[(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)][:MOST],
         journal=urlencode({"cluster": view.cluster}),
         steps=one.ledger.status.steps(view.cluster, limit=_RECENT),
     )
+
+
+def plan_page(request: Request) -> Response:
+    """The plan of a cluster, with its counts."""
+    one = served(request)
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    shown = coloured_plan(view.plan) if view.plan else None
+    return _page(request, "plan.html", f"Plan of {view.cluster}", view=view, plan=shown, words=plan_words(view.plan))
 
 
 def plan(request: Request) -> Response:
@@ -88,29 +110,42 @@ def plan(request: Request) -> Response:
 def connector(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
     view = cluster_in(snapshot, request.path_params["cluster"])
-    found = connector_in(view, request.path_params["connector"])
-    planned = view.plan.connectors if view.plan else ()
+    found = connector_in(one, view, request.path_params["connector"])
+    planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
+    states = one.daemon.declared.states.get(view.cluster) if one.daemon.declared is not None else None
+    declared = states.by_name.get(found.name) if states is not None else None
     return _page(
+        request,
         "connector.html",
         found.name,
-        snapshot,
         view=view,
         one=found,
         lag=lag_words(view.lag(found.name)),
-        conditions=page_values.conditions_of(view, found.name),
-        planned=next((each for each in planned if each.name == found.name), None),
+        tasks=page_values.task_lines(found, view.plan),
+        config=page_values.config_lines(declared, planned),
+        planned=planned,
         journal=urlencode({"cluster": view.cluster, "connector": found.name}),
         steps=one.ledger.status.steps(view.cluster, found.name, limit=_RECENT),
-        restarts=page_values.restarts_of(view, found.name),
-        rollbacks=page_values.rollbacks_of(view, found.name),
         changes=[line for line in _changes(one, view, found.name) if line.connector == found.name],
         topics=sorted(view.topics[found.name]) if found.name in view.topics else None,
+        unexpected=view.plan.unexpected_topics.get(found.name, "") if view.plan else "",
         problems=[
             (of or view.cluster, each)
             for of, each in _problems(one, snapshot)
             if each.connector == found.name and of in (None, view.cluster)
         ],
     )
+
+
+def rollout(request: Request) -> Response:
+    """The connectors that have, get, wait for or failed with the config of a commit."""
+    one, commit = served(request), request.path_params["commit"]
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    lines = page_values.rollout_lines(one.ledger.configs.of(view.cluster), view)
+    found = next((line for line in lines if line.revision == commit), None)
+    if found is None:
+        raise HTTPException(404, f"no connector of {view.cluster} waits for, tries or failed with the commit {commit}")
+    return _page(request, "rollout.html", f"Rollout of {commit[:7]}", view=view, rollout=found, most=MOST)
 
 
 def offset_change(request: Request) -> Response:
@@ -127,25 +162,28 @@ def offset_change(request: Request) -> Response:
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
     shown = {"line": line, "record": record, "difference": difference, "most_moves": _MOST_MOVES}
-    return _page("offset_change.html", name, snapshot, view=view, **shown)
+    return _page(request, "offset_change.html", name, view=view, **shown)
 
 
 def pull_requests(request: Request) -> Response:
     one = served(request)
     has_forge = one.settings.forge.kind is not None
-    return _page("pull_requests.html", "Pull requests", one.snapshot, path="/pull-requests", has_forge=has_forge)
+    return _page(request, "pull_requests.html", "Reviews", path="/pull-requests", has_forge=has_forge)
 
 
 def pull_request(request: Request) -> Response:
     one = served(request)
     view = pull_request_in(one.snapshot, request.path_params["number"])
     return _page(
+        request,
         "pull_request.html",
         f"#{view.plan.number}",
-        one.snapshot,
         path="/pull-requests",
         view=view,
         unread=[(name, mask(reason, view.plan.secrets)) for name, reason in view.plan.unread.items()],
+        merge=page_values.merge_lines(view.plan),
+        destructive=page_values.destructive_lines(view.plan),
+        pending=sorted(view.plan.pending),
         plan=coloured_plan(view.plan) if view.plan.plans else None,
         problems=[(None, each) for each in view.plan.diagnostics],
         approvals=one.ledger.reviews.approvals(view.plan.number),
@@ -159,7 +197,7 @@ def pull_request_plan(request: Request) -> Response:
 def offset_changes(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
     lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
-    return _page("offset_changes.html", "Offset changes", snapshot, path="/offset-changes", changes=lines[:MOST])
+    return _page(request, "offset_changes.html", "Offset changes", path="/offset-changes", changes=lines[:MOST])
 
 
 def journal(request: Request) -> Response:
@@ -174,12 +212,12 @@ def journal(request: Request) -> Response:
     kept = {key: value for key, value in (("cluster", cluster_name), ("connector", name)) if value}
     following = urlencode({**kept, "before": str(entries[-1].id)}) if len(entries) == USUAL else ""
     of = " / ".join(kept.values())
-    return _page("journal.html", "Journal", one.snapshot, path="/journal", steps=entries, following=following, of=of)
+    return _page(request, "journal.html", "Journal", path="/journal", steps=entries, following=following, of=of)
 
 
 def problems(request: Request) -> Response:
     one, snapshot = served(request), served(request).snapshot
-    return _page("problems.html", "Problems", snapshot, path="/problems", problems=_problems(one, snapshot)[:MOST])
+    return _page(request, "problems.html", "Problems", path="/problems", problems=_problems(one, snapshot)[:MOST])
 
 
 def static(request: Request) -> Response:
@@ -192,8 +230,15 @@ def static(request: Request) -> Response:
     return Response(static_file(name), media_type=media_type, headers={"Cache-Control": cache})
 
 
-def _page(template: str, title: str, snapshot: Snapshot, **values: object) -> Response:
-    return HTMLResponse(render(template, title, snapshot, **values))
+def _page(request: Request, template: str, title: str, **values: object) -> Response:
+    """A page. `?theme=` chooses dark or light, whatever the system prefers."""
+    one, theme = served(request), request.query_params.get("theme", "")
+    frame = {
+        "theme": theme if theme in ("dark", "light") else "",
+        "links": web_links(one.settings, one.directory),
+        "opened": frozenset(request.query_params.getlist("open")),
+    }
+    return HTMLResponse(render(template, title, one.snapshot, one.index, **frame, **values))
 
 
 def _changes(

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from gitops_connect.daemon.state import ClusterView, Snapshot
-from gitops_connect.model.config_histories import RolledBack
-from gitops_connect.model.diagnostics import Severity
+from gitops_connect.daemon.state import ClusterView
+from gitops_connect.model.config_histories import ConfigHistory
+from gitops_connect.model.desired import DesiredConnector
+from gitops_connect.model.diagnostics import Location, Severity
+from gitops_connect.model.hold import Hold, HoldKind
+from gitops_connect.model.masking import mask, masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import Result
-from gitops_connect.model.plans import OffsetChangeStatus, PlannedOffsetChange
-from gitops_connect.model.pull_requests import CommitState
-from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
+from gitops_connect.model.plans import (
+    Action,
+    ConnectorPlan,
+    OffsetChangeStatus,
+    Plan,
+    PlannedOffsetChange,
+    destructive_effects,
+)
+from gitops_connect.model.pull_requests import CommitState, PullRequestPlan
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
-from gitops_connect.report.words import plural
-from gitops_connect.server.served import ConnectorFilter
+from gitops_connect.model.verdicts import VerdictKind
+from gitops_connect.server.fleet import ClusterIndex, ConnectorQuery, Index
 
 MOST_CHANGES = 8
 """Offset changes in the narrow column of the first page."""
 
-State = Sync | Health | Result | OffsetChangeState | OffsetChangeStatus | ConditionStatus | Severity | CommitState
+State = (
+    VerdictKind
+    | Sync
+    | Health
+    | Result
+    | OffsetChangeState
+    | OffsetChangeStatus
+    | ConditionStatus
+    | Severity
+    | CommitState
+)
 Look = tuple[str, str, str]
 """A state as people read it, with the class of its colour and its icon."""
 Values = dict[str, object]
@@ -30,6 +50,7 @@ Values = dict[str, object]
 
 _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ("good", "ok"): (
+        VerdictKind.OK,
         Sync.SYNCED,
         Health.HEALTHY,
         Result.APPLIED,
@@ -39,6 +60,10 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         CommitState.SUCCESS,
     ),
     ("warning", "sync"): (Sync.OUT_OF_SYNC,),
+    ("soft", "what"): (VerdictKind.UNKNOWN,),
+    ("warning", "block"): (VerdictKind.BLOCKED,),
+    ("warning", "back"): (VerdictKind.ROLLED_BACK,),
+    ("warning", "differ"): (VerdictKind.DRIFT,),
     ("warning", "what"): (
         Sync.UNKNOWN,
         Health.UNKNOWN,
@@ -47,12 +72,13 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         OffsetChangeStatus.UNKNOWN,
         ConditionStatus.UNKNOWN,
     ),
-    ("warning", "none"): (Health.MISSING,),
+    ("warning", "none"): (Health.MISSING, VerdictKind.MISSING),
     ("warning", "pause"): (Result.SKIPPED,),
     ("warning", "warn"): (OffsetChangeStatus.WAITING, Severity.WARNING),
-    ("soft", "none"): (Sync.UNMANAGED, OffsetChangeState.RELEASED, OffsetChangeStatus.IDLE),
-    ("soft", "pause"): (Health.SUSPENDED,),
+    ("soft", "none"): (VerdictKind.UNMANAGED, Sync.UNMANAGED, OffsetChangeState.RELEASED, OffsetChangeStatus.IDLE),
+    ("soft", "pause"): (Health.SUSPENDED, VerdictKind.SUSPENDED, VerdictKind.PAUSED, VerdictKind.STOPPED),
     ("note", "wait"): (
+        VerdictKind.PROGRESSING,
         Health.PROGRESSING,
         OffsetChangeState.INTENDED,
         OffsetChangeState.OPEN,
@@ -62,6 +88,10 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
     ),
     ("note", "what"): (Severity.NOTE,),
     ("error", "bad"): (
+        VerdictKind.GIVEN_UP,
+        VerdictKind.FAILED,
+        VerdictKind.DEGRADED,
+        VerdictKind.CHANGE_FAILED,
         Health.DEGRADED,
         Result.FAILED,
         OffsetChangeState.FAILED,
@@ -72,7 +102,6 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
 }
 _LOOKS = {state: look for look, states in _STATES.items() for state in states}
 """The class and the icon of each state."""
-_READY = {ConditionStatus.TRUE: "Ready", ConditionStatus.FALSE: "Not ready", ConditionStatus.UNKNOWN: "Ready: unknown"}
 _GOOD_IF_TRUE = (ConditionType.READY, ConditionType.SYNCED, ConditionType.HEALTHY)
 
 
@@ -84,85 +113,234 @@ def look_of(state: State | Condition | Look) -> Look:
         if state.type not in _GOOD_IF_TRUE and state.status is ConditionStatus.TRUE:
             return "True", "warning" if state.type is ConditionType.WARNING else "error", "warn"
         state = state.status
+    if isinstance(state, VerdictKind):
+        return verdict_words(state), *_LOOKS[state]
     text = "Out of sync" if state is Sync.OUT_OF_SYNC else str(state.value).replace("_", " ")
     return text, *_LOOKS[state]
 
 
+def verdict_words(kind: VerdictKind) -> str:
+    """As in `Given up`."""
+    return "OK" if kind is VerdictKind.OK else kind.value.capitalize()
+
+
 # Connectors
 
-
-def connector_list(snapshot: Snapshot, chosen: ConnectorFilter, path: str, view: ClusterView | None = None) -> Values:
-    """Connectors of one cluster, or of all, with their filter. Those that need attention come first."""
-    views = list(snapshot.clusters.values()) if view is None else [view]
-    selected = (chosen if view is None else replace(chosen, cluster=view.cluster)).select(snapshot)
-    return {
-        "chosen": chosen,
-        "path": path,
-        "clusters": list(snapshot.clusters) if view is None else [],
-        "rows": sorted(
-            selected, key=lambda one: (one.is_fine, one.health is not Health.DEGRADED, one.cluster, one.name)
-        ),
-        "total": sum(len(one.connectors) for one in views),
-        "with_cluster": len(views) > 1,
-        "is_empty": (chosen if view is None else replace(chosen, cluster="")).is_empty,
-    }
-
-
-_TILES = (
-    ("Connectors", "", ConnectorFilter()),
-    ("Need attention", "error", ConnectorFilter(attention=True)),
-    ("Synced", "good", ConnectorFilter(sync=Sync.SYNCED.value)),
-    ("Out of sync", "warning", ConnectorFilter(sync=Sync.OUT_OF_SYNC.value)),
-    ("Healthy", "good", ConnectorFilter(health=Health.HEALTHY.value)),
-    ("Degraded", "error", ConnectorFilter(health=Health.DEGRADED.value)),
-    ("Suspended", "", ConnectorFilter(health=Health.SUSPENDED.value)),
+_HEADERS = (
+    ("Verdict", "severity"),
+    ("Connector", "name"),
+    ("Cluster", "cluster"),
+    ("Cause", ""),
+    ("Since", "since"),
+    ("Class", "class"),
 )
+"""The columns of a list, each with the name of its order; without one, it cannot be sorted by the column."""
+_CHIPS = ("blocked-by", "class", "label", "sync", "health")
+"""The parameters that have no control in the filter. Each of their values has a link that removes it."""
 
 
-def tiles(snapshot: Snapshot) -> list[tuple[str, str, int, str]]:
-    """The numbers of connectors by their state, each with the class of its colour, and the URL of its list."""
-    return [
-        (name, style, sum(1 for _ in chosen.select(snapshot)), f"/{chosen.query()}") for name, style, chosen in _TILES
-    ]
-
-
-_HEALTH_ORDER = (Health.HEALTHY, Health.PROGRESSING, Health.SUSPENDED, Health.UNKNOWN, Health.MISSING, Health.DEGRADED)
-
-
-def health_bar(statuses: Sequence[ConnectorStatus]) -> Values:
-    """The share of each health, with the counts as text. Each share has a class, and a place and a width of SVG."""
-    counts = [(health, sum(one.health is health for one in statuses)) for health in _HEALTH_ORDER]
-    present = [one for one in counts if one[1]]
-    label = ", ".join(f"{count:,} {health.value}" for health, count in present) or "no connectors"
-    at, shares = 0.0, []
-    for health, count in present:
-        width = max(100 * count / len(statuses), 1)
-        shares.append((_LOOKS[health][0], f"{at:.2f}", f"{width:.2f}"))
-        at += width
-    return {"label": label, "width": f"{max(at, 100):.2f}", "shares": shares}
-
-
-def cluster_card(view: ClusterView) -> Values:
-    """A cluster on the first page. `attention` is the number of connectors that need it, and `query` selects them."""
-    ready = view.conditions.get((ConnectorName(""), ConditionType.READY, ""))
+def connector_list(index: Index, query: ConnectorQuery, path: str, cluster: ClusterName | None = None) -> Values:
+    """Connectors of one cluster, or of all, with their filter: one page, or their groups."""
+    chosen = query if cluster is None else replace(query, chosen={**query.chosen, "cluster": (cluster,)})
+    selection = index.select(chosen)
+    kinds = query.chosen.get("verdict", ())
     return {
-        "view": view,
-        "state": (_READY[ready.status], *_LOOKS[ready.status]) if ready else None,
-        "reason": ready.message if ready and ready.status is not ConditionStatus.TRUE else None,
-        "bar": health_bar(view.connectors),
-        "attention": sum(not one.is_fine for one in view.connectors),
-        "query": ConnectorFilter(cluster=view.cluster, attention=True).query(),
-        "plan": _plan_words(view),
+        "query": query,
+        "path": path,
+        "selection": selection,
+        "total": index.total if cluster is None else len(index.clusters[cluster].connectors),
+        "clusters": list(index.clusters) if cluster is None and len(index.clusters) > 1 else [],
+        "with_cluster": cluster is None and len(index.clusters) > 1,
+        "tabs": [
+            (kind, count, query.url(path, verdict="" if kind.value in kinds else kind.value), kind.value in kinds)
+            for kind in VerdictKind
+            if (count := selection.counts.get(kind, 0)) or kind.value in kinds
+        ],
+        "chips": [*_chips(query, path)],
+        "headers": [_header(query, path, *one) for one in _HEADERS if cluster is None or one[0] != "Cluster"],
+        "links": [(one, _group_link(query, path, one.value)) for one in selection.groups],
+        "next": query.url(path, after=selection.next) if selection.next else "",
+        "first": query.url(path) if query.after is not None else "",
     }
 
 
-def _plan_words(view: ClusterView) -> str:
-    if view.plan is None:
-        return "No plan yet"
-    if not view.plan.steps:
-        return "Plan: no changes"
-    drifted = f", {len(view.plan.drifted):,} drifted" if view.plan.drifted else ""
-    return f"Plan: {plural(len(view.plan.steps), 'step')}{drifted}"
+def _chips(query: ConnectorQuery, path: str) -> Iterator[tuple[str, str]]:
+    """What is chosen, and the URL without it."""
+    for name in _CHIPS:
+        values_of = query.chosen.get(name, ())
+        for value in values_of:
+            yield f"{name}: {value}", query.url(path, **{name: tuple(one for one in values_of if one != value)})
+    if query.cause is not None:
+        yield f"cause: {query.cause or 'none'}", query.url(path, cause=None)
+
+
+def _header(query: ConnectorQuery, path: str, title: str, sort: str) -> tuple[str, str, str]:
+    """The title of a column, the URL that sorts by it, and in which direction it is sorted (ARIA)."""
+    if not sort:
+        return title, "", ""
+    is_sorted = query.sort == sort
+    flipped = "desc" if is_sorted and not query.descending else ""
+    link = query.url(path, sort="" if sort == "severity" else sort, dir=flipped)
+    direction = "descending" if query.descending else "ascending"
+    return title, link, direction if is_sorted else "none"
+
+
+def _group_link(query: ConnectorQuery, path: str, value: str) -> str:
+    """The URL of the connectors of one group."""
+    if query.group == "cause":
+        text = query.url(path, group="", cause=value or None)
+        return text if value else f"{text}{'&' if '?' in text else '?'}cause="
+    return query.url(path, group="", **{query.group: value})
+
+
+_SHARES = ("good", "soft", "note", "warning", "error")
+
+
+def verdict_bar(counts: Mapping[VerdictKind, int]) -> Values:
+    """The share of each colour, with the counts as text. Each share has a class, and a place and a width of SVG."""
+    label = ", ".join(f"{counts[kind]:,} {verdict_words(kind)}" for kind in VerdictKind if counts.get(kind))
+    total = sum(counts.values())
+    at, shares = 0.0, []
+    for style in _SHARES:
+        count = sum(number for kind, number in counts.items() if _LOOKS[kind][0] == style)
+        if count:
+            width = max(100 * count / total, 1)
+            shares.append((style, f"{at:.2f}", f"{width:.2f}"))
+            at += width
+    return {"label": label or "no connectors", "width": f"{max(at, 100):.2f}", "shares": shares}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterLine:
+    """A cluster in the list of the first page. `look` is its most urgent verdict, with the number of such connectors.
+
+    `rank` is 0 for the most urgent verdict, `desired` the revision of its plan, and `plan` its plan in words.
+    """
+
+    view: ClusterView
+    look: Look
+    rank: int
+    bar: Values
+    desired: Revision | None
+    plan: str
+
+
+def cluster_line(view: ClusterView, index: ClusterIndex) -> ClusterLine:
+    """The line of a cluster whose connectors are in the index."""
+    counts = index.counts
+    worst = next((kind for kind in VerdictKind if counts.get(kind)), VerdictKind.OK)
+    if view.observed is None or (worst is VerdictKind.UNKNOWN and view.error):
+        look = ("unreachable" if view.error else "not read yet", *_LOOKS[VerdictKind.UNKNOWN])
+    elif worst.needs_attention:
+        look = (f"{counts[worst]:,} {worst.value}", *_LOOKS[worst])
+    elif view.error:
+        look = ("failed", *_LOOKS[VerdictKind.FAILED])
+    else:
+        busy = counts.get(VerdictKind.PROGRESSING, 0)
+        kind = VerdictKind.PROGRESSING if busy else VerdictKind.OK
+        look = (f"{busy:,} progressing" if busy else "OK", *_LOOKS[kind])
+    desired = view.plan.revision if view.plan else None
+    return ClusterLine(view, look, worst.severity, verdict_bar(counts), desired, plan_words(view.plan))
+
+
+def plan_words(plan: Plan | None) -> str:
+    """What is applied now, and what waits, as in `0 now, 10 held by rollout, 2 blocked by missing review`."""
+    if plan is None:
+        return "no plan yet"
+    held = Counter(one.holds[0].kind for one in plan.connectors if one.holds and (one.held or not one.applicable))
+    parts = [f"{count:,} blocked by {kind.value}" for kind, count in held.items()]
+    if not (plan.steps or parts):
+        return "no changes"
+    return ", ".join([f"{len(plan.steps):,} now", *parts])
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigLine:
+    """A key of a config: its declared value, without secrets, where it is declared, and the value on the cluster.
+
+    `live` is None if it is the same, or not known.
+    """
+
+    key: str
+    declared: str
+    location: Location | None
+    live: str | None = None
+
+
+def config_lines(declared: DesiredConnector | None, planned: ConnectorPlan | None) -> list[ConfigLine]:
+    """The declared config, and how the one on the cluster differs from it."""
+    changes = {one.key: one for step in (planned.steps if planned else ()) for one in step.changes}
+    keys = {} if declared is None else {**declared.config, **dict.fromkeys(declared.secrets, "")}
+    lines = []
+    for key in sorted(keys.keys() | changes.keys()):
+        change = changes.get(key)
+        if declared is not None and key in declared.secrets:
+            value = f"secret: {declared.secrets[key]}"
+        else:
+            value = masked_value(key, keys[key]) if key in keys else "(none)"
+        live = None if change is None else (change.shown_before if change.before is not None else "(none)")
+        place = None if declared is None or key not in keys else declared.locate_config(key)
+        lines.append(ConfigLine(key, value, place, live))
+    return lines
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutLine:
+    """What is known of the rollout of a commit on a cluster. The connectors of each group are sorted by name.
+
+    `stopped` is the hold of a rollout that has stopped; None if it has not.
+    """
+
+    revision: Revision
+    trying: list[ConnectorStatus] = field(default_factory=list)
+    failed: list[ConnectorStatus] = field(default_factory=list)
+    rolled_back: list[ConnectorStatus] = field(default_factory=list)
+    waiting: list[ConnectorStatus] = field(default_factory=list)
+    stopped: Hold | None = None
+
+    @property
+    def groups(self) -> list[tuple[str, list[ConnectorStatus]]]:
+        """The groups with connectors, each with its title."""
+        titles = ("Failed", "Rolled back", "Waiting", "Working with it")
+        groups = (self.failed, self.rolled_back, self.waiting, self.trying)
+        return [(title, found) for title, found in zip(titles, groups, strict=True) if found]
+
+
+def rollout_lines(histories: Mapping[ConnectorName, ConfigHistory], view: ClusterView) -> list[RolloutLine]:
+    """The rollouts of a cluster that go on, wait or have failed: the commits of configs that are not proven yet."""
+    known, lines = {one.name: one for one in view.connectors}, dict[Revision, RolloutLine]()
+    for name, history in sorted(histories.items()):
+        status = known.get(name)
+        if status is None:
+            continue
+        if history.trial is not None:
+            line = lines.setdefault(history.trial.revision, RolloutLine(history.trial.revision))
+            (line.failed if status.health is Health.DEGRADED else line.trying).append(status)
+        if history.rolled_back is not None:
+            line = lines.setdefault(history.rolled_back.revision, RolloutLine(history.rolled_back.revision))
+            line.rolled_back.append(status)
+        if history.queued is not None:
+            line = lines.setdefault(history.queued.revision, RolloutLine(history.queued.revision))
+            line.waiting.append(status)
+            stopped = next((one for one in status.holds if one.kind is HoldKind.STOPPED_ROLLOUT), None)
+            lines[history.queued.revision] = replace(line, stopped=line.stopped or stopped)
+    return list(lines.values())
+
+
+TaskLine = tuple[str, str, str, str]
+"""A part of a connector: its id in the page, its name, its state and worker, and its stack trace without secrets."""
+
+
+def task_lines(one: ConnectorStatus, plan: Plan | None) -> list[TaskLine]:
+    """The tasks, and the connector itself if it has FAILED."""
+    ill = next((each for each in plan.unhealthy if each.name == one.name), None) if plan else None
+    traces = {} if ill is None else {each.task: each.trace for each in ill.failures}
+    own = [("connector", "connector", one.state, traces[None])] if None in traces else []
+    tasks = [
+        (f"task-{task.id}", str(task.id), f"{task.state.value} on {task.worker}", traces.get(task.id, ""))
+        for task in one.parts
+    ]
+    return [*own, *tasks]
 
 
 # Offset changes
@@ -229,29 +407,35 @@ def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:
     return ordered[:MOST_CHANGES], max(0, pending - MOST_CHANGES)
 
 
-# Conditions, restarts and rollbacks
+# Pull requests
+
+_NAMED = 3
+"""How many connectors a line names."""
+_MERGES: Sequence[tuple[str, frozenset[Action]]] = (
+    ("created", frozenset({Action.CREATE})),
+    ("changed", frozenset({Action.CONFIGURE, Action.STOP, Action.PAUSE, Action.RESUME})),
+    ("deleted", frozenset({Action.DELETE})),
+    ("with other offsets", frozenset({Action.ALTER, Action.RESET})),
+)
 
 
-def conditions_of(view: ClusterView, name: str = "") -> list[Condition]:
-    """The conditions of a connector; without a name, those of the cluster."""
-    found = [one for (of, _, _), one in view.conditions.items() if of == name]
-    return sorted(found, key=lambda one: (one.type.value, one.reason, one.message))
+def merge_lines(plan: PullRequestPlan) -> list[str]:
+    """What merging does, as in `1 changed (clicks-03)`; nothing of what the target branch changes anyway."""
+    connectors = [one for each in plan.own_plans for one in each.connectors]
+    lines = []
+    for word, actions in _MERGES:
+        names = [one.name for one in connectors if any(step.action in actions for step in one.steps)]
+        more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+        which = f" ({', '.join(names[:_NAMED])}{more})"
+        lines.append(f"{len(names):,} {word}{which if names else ''}")
+    return lines
 
 
-RestartLine = tuple[ConnectorName, RestartRecord | None, RestartOutlook | None]
-"""A connector with its automatic restarts, and what is to come. One of the two is not None."""
-
-
-def restarts_of(view: ClusterView, connector: ConnectorName | None = None) -> list[RestartLine]:
-    """The connectors that were restarted automatically, or that will be: all of the cluster, or only one of them."""
-    if view.plan is None:
-        return []
-    outlooks = {one.name: one.restarts for one in view.plan.unhealthy if one.restarts}
-    names = sorted({*outlooks, *view.plan.restarts})
-    return [(name, view.plan.restarts.get(name), outlooks.get(name)) for name in names if connector in (None, name)]
-
-
-def rollbacks_of(view: ClusterView, connector: ConnectorName | None = None) -> list[tuple[ConnectorName, RolledBack]]:
-    """The configs that were rolled back: all of the cluster, or only that of one connector."""
-    found = view.plan.rolled_back if view.plan else {}
-    return [(name, one) for name, one in sorted(found.items()) if connector in (None, name)]
+def destructive_lines(plan: PullRequestPlan) -> list[tuple[ClusterName, ConnectorName, str]]:
+    """The destructive effects of merging, with their connectors; the worst of each connector first."""
+    return [
+        (each.cluster, one.name, mask(effect.words, plan.secrets))
+        for each in plan.own_plans
+        for one in each.connectors
+        for effect in destructive_effects(one)
+    ]

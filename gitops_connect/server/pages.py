@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import cache, lru_cache
 from importlib.resources import files
 from urllib.parse import quote
@@ -17,46 +18,53 @@ from markupsafe import Markup
 
 from gitops_connect import __version__
 from gitops_connect.daemon.state import RepositoryView, Snapshot
+from gitops_connect.forge.web_links import WebLinks
 from gitops_connect.model.masking import mask
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import PullRequestPlan
 from gitops_connect.model.revisions import short
 from gitops_connect.report.offset_lines import counts, offset_words, partition_words
-from gitops_connect.report.page import THEME, own_templates, templates
+from gitops_connect.report.page import THEME, own_templates, templates, whole
+from gitops_connect.report.printable import escaped
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
-from gitops_connect.server.page_values import Values, look_of
-from gitops_connect.server.served import HEALTH_STATES, SYNC_STATES
+from gitops_connect.server.fleet import GROUPS, Index
+from gitops_connect.server.page_values import Values, look_of, verdict_words
 
 MOST_LINES = 1500
 """Lines of a plan on a page. The whole plan is at `/clusters/X/plan.txt`."""
 _CLASSES = {one.value: f"t-{one.name.lower()}" for one in Colour if one is not Colour.NONE}
 _SEQUENCE = re.compile("(\x1b\\[[0-9;]*m)")
-_LONGEST_MESSAGE = 390
-"""Characters of a message in the list of connectors; the page of the connector has all of it."""
+_LONGEST_CAUSE = 200
+"""Characters of a cause in a list; the page of the connector has all of it."""
 _MOST_KEPT = 5000
 """Results of macros, such as rows, which take 1 kB each."""
 _NOTHING = Snapshot(0, RepositoryView(), {})
 
 
-def render(template: str, title: str, snapshot: Snapshot, **values: object) -> str:
+def render(template: str, title: str, snapshot: Snapshot, index: Index, **values: object) -> str:
     """A whole page. The navigation marks the page at `path`, if it is among the values."""
-    statuses = [one for view in snapshot.clusters.values() for one in view.connectors]
-    attention = sum(not one.is_fine for one in statuses)
+    attention, total = index.attention, index.total
     noun = "connector needs" if attention == 1 else "connectors need"
     of_clusters = (one for view in snapshot.clusters.values() for one in view.diagnostics.errors)
     known = {
         "title": title,
         "path": "",
         "snapshot": snapshot,
-        "summary": f"{attention:,} {noun} attention, of {len(statuses):,}",
+        "links": WebLinks(),
+        "theme": "",
+        "opened": frozenset(),
+        "now": datetime.now(UTC),
+        "summary": f"{attention:,} {noun} attention, of {total:,}",
+        "attention": attention,
+        "total": total,
         "errors": len({*snapshot.repository.diagnostics.errors, *of_clusters}),
     }
     return _environment().get_template(template).render(known | values)
 
 
 def error_page(title: str, detail: str) -> str:
-    return render("error.html", title, _NOTHING, summary="", detail=detail)
+    return render("error.html", title, _NOTHING, Index({}), summary="", detail=detail)
 
 
 @cache
@@ -85,10 +93,12 @@ def _environment() -> Environment:
         {
             "badge": lambda state: _kept("parts.html", "mark", *look_of(state)),
             "before_and_after": values,
-            "clamp": lambda text: text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}…",
+            "clamp": lambda text: text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…",
             "counts": counts,
             "comma_separated": ", ".join,
             "connector_row": lambda one, with_cluster: _kept("connectors.html", "connector_row", one, with_cluster),
+            "simple_class": lambda name: name.rpartition(".")[2],
+            "lines": lambda text: Markup("\n").join(whole(escaped(line)) for line in text.splitlines()),
             "iso": lambda when: f"{when:%Y-%m-%dT%H:%M:%SZ}",
             "offset_words": offset_words,
             "partition_words": partition_words,
@@ -97,11 +107,11 @@ def _environment() -> Environment:
         },
     )
     environment.globals |= {
-        "health_states": HEALTH_STATES,
         "static_url": static_url,
-        "sync_states": SYNC_STATES,
         "url": url,
         "version": __version__,
+        "groups": GROUPS,
+        "verdict_words": verdict_words,
     }
     return environment
 
@@ -118,14 +128,18 @@ def _path(quoted: str) -> Markup:
     return Markup(quoted)  # noqa: S704 - only letters, digits, `%` and `-._~/`
 
 
-def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False) -> str:
-    """The whole plan as the terminal shows it, without secrets. Empty if a pull request has none."""
+def plan_text(plan: Plan | PullRequestPlan, *, coloured: bool = False, own: bool = False) -> str:
+    """The whole plan as the terminal shows it, without secrets. Empty if a pull request has none.
+
+    `own`: without what the target branch changes anyway.
+    """
     report = TextReport(coloured=coloured)
     if isinstance(plan, Plan):
         return report.plans([plan])
     if not plan.plans:
         return ""
-    return mask(report.plans(plan.plans, len(plan.diagnostics.errors)), plan.secrets)
+    plans = plan.own_plans if own else plan.plans
+    return mask(report.plans(plans, len(plan.diagnostics.errors)), plan.secrets)
 
 
 def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
@@ -133,7 +147,7 @@ def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
 
     `TextReport` escapes control characters of values, so that every sequence is its own.
     """
-    lines = plan_text(plan, coloured=True).splitlines()
+    lines = plan_text(plan, coloured=True, own=True).splitlines()
     texts = _SEQUENCE.split("\n".join(lines[:MOST_LINES]))
     styles = ["", *(_CLASSES.get(sequence, "") for sequence in texts[1::2])]
     parts = [(style, text) for style, text in zip(styles, texts[::2], strict=True) if text]

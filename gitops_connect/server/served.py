@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from urllib.parse import urlencode
 
 from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
@@ -19,8 +17,9 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName
-from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.server.event_stream import EventStream
+from gitops_connect.server.fleet import SIZES, USUAL_SIZE, ConnectorQuery, Fleet, Index
 from gitops_connect.server.metrics import Metrics
 from gitops_connect.settings.sections import Settings
 
@@ -64,10 +63,16 @@ class Served:
     metrics: Metrics
     events: EventStream
     webhook_log: WebhookLog
+    fleet: Fleet = field(default_factory=Fleet)
 
     @property
     def snapshot(self) -> Snapshot:
         return self.daemon.state.snapshot
+
+    @property
+    def index(self) -> Index:
+        """The connectors of the latest snapshot."""
+        return self.fleet.at(self.snapshot)
 
     @property
     def directory(self) -> str:
@@ -95,11 +100,11 @@ def cluster_in(snapshot: Snapshot, name: str) -> ClusterView:
     return view
 
 
-def connector_in(view: ClusterView, name: str) -> ConnectorStatus:
+def connector_in(one: Served, view: ClusterView, name: str) -> ConnectorStatus:
     """The connector of that name. Raises HTTPException (404)."""
-    for one in view.connectors:
-        if one.name == name:
-            return one
+    found = one.index.clusters[view.cluster].by_name.get(name)
+    if found is not None:
+        return found
     raise HTTPException(404, f"there is no connector {name!r}, neither declared nor on the cluster {view.cluster}")
 
 
@@ -111,64 +116,11 @@ def pull_request_in(snapshot: Snapshot, number: int) -> PullRequestView:
     raise HTTPException(404, f"no open pull request {number} was reviewed")
 
 
-# The parameters of requests: which connectors, which steps, and how many.
+# The parameters of requests: how many entries of a list.
 
 MOST = 1000
 """Entries of one page of a list."""
 USUAL = 100
-_LONGEST_SEARCH = 200
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectorFilter:
-    """Which connectors are listed; an empty value restricts nothing."""
-
-    cluster: str = ""
-    sync: str = ""
-    health: str = ""
-    attention: bool = False
-    search: str = ""
-
-    @staticmethod
-    def of(params: QueryParams) -> ConnectorFilter:
-        """The filter of a URL. Unknown names of states select nothing."""
-        return ConnectorFilter(
-            cluster=params.get("cluster", ""),
-            sync=params.get("sync", ""),
-            health=params.get("health", ""),
-            attention=params.get("attention", "") in ("1", "true", "on"),
-            search=params.get("search", "")[:_LONGEST_SEARCH].strip(),
-        )
-
-    def select(self, snapshot: Snapshot) -> Iterator[ConnectorStatus]:
-        """The connectors of all clusters that the filter selects."""
-        words = self.search.lower().split()
-        for cluster, view in snapshot.clusters.items():
-            if self.cluster in ("", cluster):
-                yield from (one for one in view.connectors if self._selects(one, words))
-
-    def _selects(self, one: ConnectorStatus, words: Sequence[str]) -> bool:
-        if self.sync not in ("", one.sync.value) or self.health not in ("", one.health.value):
-            return False
-        if self.attention and one.is_fine:
-            return False
-        text = f"{one.name} {one.state} {one.reason.value} {one.message}".lower() if words else ""
-        return all(word in text for word in words)
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether every connector is selected."""
-        return self == ConnectorFilter()
-
-    def query(self) -> str:
-        """The query string of this filter, with its question mark; empty if it selects everything."""
-        values = {**asdict(self), "attention": "1" if self.attention else ""}
-        text = urlencode({name: value for name, value in values.items() if value})
-        return f"?{text}" if text else ""
-
-
-SYNC_STATES = tuple(one.value for one in Sync)
-HEALTH_STATES = tuple(one.value for one in Health)
 
 
 def number(params: QueryParams, name: str, usual: int | None, most: int = 2**53) -> int | None:
@@ -184,3 +136,12 @@ def number(params: QueryParams, name: str, usual: int | None, most: int = 2**53)
 def page_size(params: QueryParams) -> int:
     """The parameter `limit`. Raises HTTPException (400)."""
     return number(params, "limit", USUAL, MOST) or USUAL
+
+
+def connector_query(request: Request) -> ConnectorQuery:
+    """The connectors that a page lists. Raises HTTPException (400)."""
+    least, most = SIZES
+    size = number(request.query_params, "size", USUAL_SIZE, most) or USUAL_SIZE
+    if size < least:
+        raise HTTPException(400, f"size: expected a number from {least} to {most}")
+    return ConnectorQuery.of(request.query_params, size)

@@ -16,6 +16,7 @@ from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, S
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
+from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
@@ -48,7 +49,8 @@ def cluster_value(view: ClusterView) -> Value:
         "next": time_value(view.next),
         "error": view.error,
         "connectors": len(view.connectors),
-        "attention": sum(not one.is_fine for one in view.connectors),
+        "attention": sum(one.verdict.needs_attention for one in view.connectors),
+        "verdicts": {kind.value: sum(one.verdict.kind is kind for one in view.connectors) for kind in VerdictKind},
         "sync": {one.value: sum(each.sync is one for each in view.connectors) for one in Sync},
         "health": {one.value: sum(each.health is one for each in view.connectors) for one in Health},
         "drifted": list(view.plan.drifted) if view.plan else [],
@@ -59,7 +61,7 @@ def cluster_value(view: ClusterView) -> Value:
 
 def connector_value(one: ConnectorStatus, view: ClusterView | None) -> Value:
     measured = replace(one, lag=view.lag(one.name) if view is not None else None)
-    return {**measured.value(), "reason": one.reason.value, "needs_attention": not one.is_fine}
+    return {**measured.value(), "reason": one.reason.value}
 
 
 def condition_values(cluster: ClusterName, conditions: Conditions, of: ConnectorName | None = None) -> list[Value]:

@@ -26,11 +26,14 @@ def test_a_change_a_failure_and_a_recovery_are_seen_from_outside(at: Workplace, 
     at.commit("orders.yaml", at.source("orders", "autoRestart: {enabled: false}"))
     with InThread(at) as daemon:
         daemon.wait("reconciliation_finished", applied=1)
-        synced = daemon.await_state(lambda now: [one.sync for one in view(now).connectors] == [Sync.SYNCED])
+        ready = (name, ConditionType.READY, "")
+        synced = daemon.await_state(
+            lambda now: ready in view(now).conditions and view(now).conditions[ready].status is ConditionStatus.TRUE
+        )
+        assert [one.sync for one in view(synced).connectors] == [Sync.SYNCED]
         assert [one.health for one in view(synced).connectors] == [Health.HEALTHY]
         assert synced.repository.author == "Test"
         assert view(synced).plan is not None
-        assert view(synced).conditions[name, ConditionType.READY, ""].status is ConditionStatus.TRUE
 
         standin.cluster.fail_task(name, 0, "java.lang.Boom: no")
         failed = daemon.await_state(lambda now: [one.health for one in view(now).connectors] == [Health.DEGRADED])

@@ -36,7 +36,7 @@ from gitops_connect.plan.conditions import changes, cluster_ready, connector_con
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import Situation
-from gitops_connect.report.connector_status import connector_statuses, problems_by_connector
+from gitops_connect.report.connector_status import StatusFindings, connector_statuses, problems_by_connector
 
 ORDERS = ConnectorName("orders")
 WORKER = "127.0.0.1:8083"
@@ -56,7 +56,9 @@ def conditions(given: Situation) -> dict[ConditionKey, Condition]:
 
 def statuses_of(given: Situation) -> Iterable[ConnectorStatus]:
     problems = problems_by_connector(given.desired, Diagnostics(), Diagnostics())
-    return connector_statuses(plan(given), given.desired, given.observed, find_unhealthy(given), problems)
+    return connector_statuses(
+        plan(given), given.desired, given.observed, StatusFindings(given.now, find_unhealthy(given), problems)
+    )
 
 
 def over_time(*observed: tuple[float, ObservedConnector], gone: frozenset[str] = frozenset()) -> list[Condition]:

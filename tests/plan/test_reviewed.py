@@ -48,7 +48,7 @@ from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, ResolvedTargets, Situation, Unfinished
-from gitops_connect.report.connector_status import connector_statuses
+from gitops_connect.report.connector_status import StatusFindings, connector_statuses
 
 ORDERS = ConnectorName("orders")
 BACK = change("back", "orders", acknowledge=["rewind", "skip", "tombstone"])
@@ -305,7 +305,7 @@ def test_a_connector_that_does_not_exist_is_not_created_without_its_offsets() ->
 def test_the_status_is_out_of_sync_and_says_why() -> None:
     now = given({"a": 120}, TO, reviews=Reviews(ReviewMode.REVIEWED))
     made = plan(now)
-    (status,) = connector_statuses(made, now.desired, now.observed, {}, {})
+    (status,) = connector_statuses(made, now.desired, now.observed, StatusFindings(now.now))
     assert status.sync.value == "OutOfSync"
     blocked = (
         "blocked by missing review: rewind of 1 partition (offset change back);"

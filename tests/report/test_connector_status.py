@@ -15,10 +15,12 @@ from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.status import ConnectorStatus, Sync
+from gitops_connect.model.verdicts import Verdict
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
 from gitops_connect.report.connector_status import (
+    StatusFindings,
     connector_statuses,
     problems_by_connector,
     revisions_line,
@@ -34,7 +36,9 @@ def statuses(given: Situation, *found: Diagnostic, documents: Iterable[Diagnosti
     made = plan(given)
     cluster = Diagnostics.of((*found, *made.diagnostics))
     problems = problems_by_connector(given.desired, Diagnostics.of(documents), cluster)
-    return connector_statuses(made, given.desired, given.observed, find_unhealthy(given), problems)
+    return connector_statuses(
+        made, given.desired, given.observed, StatusFindings(given.now, find_unhealthy(given), problems)
+    )
 
 
 def problem(rule: str, connector: str = "orders", severity: str = "error") -> Diagnostic:
@@ -56,13 +60,18 @@ def case_statuses(case: Mapping[str, Any]) -> list[ConnectorStatus]:
     return statuses(made, *problems(case.get("found", ())), documents=problems(case.get("documents", ())))
 
 
+def verdict_words(verdict: Verdict) -> str:
+    return f"{verdict.kind.value} by {verdict.blocked_by}" if verdict.blocked_by else verdict.kind.value
+
+
 CASES = table(__file__, "statuses")
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_status_of_each_connector(name: str) -> None:
     found = {
-        one.name: [one.sync.value, one.health.value, one.is_fine, one.message] for one in case_statuses(CASES[name])
+        one.name: [one.sync.value, one.health.value, one.is_fine, one.message, verdict_words(one.verdict)]
+        for one in case_statuses(CASES[name])
     }
     assert found == CASES[name]["expect"]
 
@@ -110,7 +119,7 @@ def test_a_column_for_the_lag_if_the_settings_name_a_kafka_cluster() -> None:
     lags = [LAG, replace(LAG, unread=2, since=None), replace(LAG, records=0, worst=None), None]
     (one,) = statuses(situation_of({"desired": {"orders": {}}, "observed": {"orders": {}}}))
     headers, rows = status_table([replace(one, lag=lag) for lag in lags], with_lag=True)
-    assert (headers[5:8], [row[6] for row in rows]) == (
+    assert (headers[6:9], [row[7] for row in rows]) == (
         ("TASKS", "LAG", "SINCE"),
         ["1,480 (1 h 30 min)", "at least 1,480", "0", "-"],
     )

@@ -26,6 +26,7 @@ from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import Comment, CommitState, CommitStatus, PullRequest, PullRequestPlan
 from gitops_connect.model.reviewed_plans import NO_REVIEWS, Approval, PlanPurpose, ReviewedPlan, Reviews
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.verdicts import IS_OK
 from gitops_connect.plan.reviewed import missing_review, reviewed_plan, unreviewed
 from gitops_connect.report.comment_writer import CommentKind, Marker, answered_command
 from gitops_connect.review.comments import ForgeWriter, ReviewCommands
@@ -266,7 +267,9 @@ def test_a_config_that_was_applied_and_rolled_back_later_is_a_failure_of_its_com
 
 
 def health(found: Health) -> ConnectorStatus:
-    return ConnectorStatus(LOCAL, ConnectorName("orders"), Sync.SYNCED, found, "RUNNING", "1/1", HealthReason.RUNNING)
+    return ConnectorStatus(
+        LOCAL, ConnectorName("orders"), Sync.SYNCED, found, "RUNNING", "1/1", HealthReason.RUNNING, IS_OK
+    )
 
 
 def test_a_plan_that_nobody_has_reviewed_is_reported_and_remains_failed(merge: Merge) -> None:

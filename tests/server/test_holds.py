@@ -22,7 +22,7 @@ from gitops_connect.plan.planner import plan
 from gitops_connect.plan.precedence import PASSES, Intent
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.report import markdown, plan_json
-from gitops_connect.report.connector_status import connector_statuses
+from gitops_connect.report.connector_status import StatusFindings, connector_statuses
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.text import TextReport
 
@@ -40,7 +40,9 @@ def test_every_output_says_the_same(hold: HoldKind, serve: Serve) -> None:
     made = plan(situation)
     (found,) = (one.holds[0] for one in made.connectors if one.name == ORDERS)
     assert found.kind is hold
-    statuses = connector_statuses(made, situation.desired, situation.observed, find_unhealthy(situation), {})
+    statuses = connector_statuses(
+        made, situation.desired, situation.observed, StatusFindings(situation.now, find_unhealthy(situation))
+    )
     (status,) = (one for one in statuses if one.name == ORDERS)
     conditions = connector_conditions({}, statuses, made, NOW)
 
@@ -60,7 +62,8 @@ def test_every_output_says_the_same(hold: HoldKind, serve: Serve) -> None:
     (shown,) = (one for one in client.get("/api/v1/connectors").json()["connectors"] if one["name"] == ORDERS)
     assert shown["holds"] == [one.value() for one in status.holds]
     page = html.unescape(re.sub("<[^>]+>", "", client.get(f"/clusters/{CLUSTER}/connectors/{ORDERS}").text))
-    assert found.words.replace("`", "") in page.replace("`", "")
+    for part in (found.message, *found.release.split("run: ")):
+        assert part.replace("`", "") in page.replace("`", "")
     samples = {
         (sample.labels["cluster"], sample.labels["blocked_by"]): sample.value
         for family in text_string_to_metric_families(client.get("/metrics").text)

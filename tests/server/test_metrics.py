@@ -177,5 +177,5 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     before = state.snapshot.number
     events = asyncio.run(listen())
     assert events[0].startswith("retry: ")
-    expected = [f"event: change\ndata: {before + more}\n\n" for more in range(3)]
+    expected = [f'event: change\ndata: {{"number": {before + more}}}\n\n' for more in range(3)]
     assert [event[event.index("event") :] for event in events] == expected

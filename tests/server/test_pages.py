@@ -27,8 +27,10 @@ from gitops_connect.model.plans import Action
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 from gitops_connect.model.suspensions import SuspendedBy
+from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.text import TextReport
 from gitops_connect.server.app import API
+from gitops_connect.server.fleet import BLOCKS, SORTS
 from gitops_connect.server.values import WORDS
 from gitops_connect.settings.credential_sources import Credential
 
@@ -73,8 +75,8 @@ def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_afte
     assert plan is not None
     expected = TextReport(coloured=False).plans([plan])
     assert client.get("/clusters/local/plan.txt").text == expected
-    page = client.get("/clusters/local").text
-    assert expected.strip() in outline(client, "/clusters/local").text
+    page = client.get("/clusters/local/plan").text
+    assert expected.strip() in outline(client, "/clusters/local/plan").text
     assert '<span class="t-green">+</span>' in page
     assert "hunter2-secret" not in page
     text = outline(client, "/clusters/local/operations/rewind-in-may").text
@@ -103,11 +105,11 @@ def test_active_topics_are_shown_if_the_daemon_has_read_them(client: TestClient)
 
 
 def test_the_filter_is_in_the_url(client: TestClient) -> None:
-    assert listed(client, "/")[0] == "local/customers-sink-0003", "what does not work comes first"
+    assert listed(client, "/connectors")[0] == "local/customers-sink-0003", "what does not work comes first"
     for path, connectors in rows(__file__, "filters"):
         assert listed(client, path) == connectors, path
-    assert "No connector matches the filter." in client.get("/?search=nothing-like-this").text
-    page = client.get("/?search=%22%3E%3Cb%3E&attention=1").text
+    assert "No connector matches the filter." in client.get("/connectors?q=nothing-like-this").text
+    page = client.get("/connectors?q=%22%3E%3Cb%3E&attention=1").text
     assert 'value="&quot;&gt;&lt;b&gt;"' in page
     assert 'name="attention" value="1" checked' in page
 
@@ -128,7 +130,8 @@ def test_a_daemon_that_has_just_started_has_pages(client: TestClient, made: Worl
         state.update_cluster(name, plan=None, connectors=(), conditions={}, observed=None, applied=None, next=None)
     state.set_repository(replace(state.snapshot.repository, revision=None, polled=None))
     assert "reads the repository for the first time" in outline(client, "/").text
-    assert "No plan was made yet." in outline(client, "/clusters/local").text
+    assert "No plan was made yet." in outline(client, "/clusters/local/plan").text
+    assert "not read yet" in outline(client, "/clusters/local").text
     assert client.get("/clusters/local/plan.txt").status_code == 404
 
 
@@ -144,10 +147,8 @@ def test_names_with_any_characters_have_pages(client: TestClient, made: World) -
     name = ConnectorName('a/b c?d#e%"<é>')
     one = made.served.snapshot.clusters[CLUSTER].connectors[0]
     made.daemon.state.update_cluster(CLUSTER, connectors=(replace(one, name=name),))
-    (link,) = set(re.findall(r'href="(/clusters/local/connectors/[^"]*)"', client.get("/?cluster=local").text)) - {
-        "/clusters/local/connectors/orders",
-        "/clusters/local/connectors/lines",
-    }
+    listed_once = client.get("/connectors?cluster=local").text
+    (link,) = set(re.findall(r'href="(/clusters/local/connectors/[^"]*)"', listed_once))
     assert outline(client, link).headings[0] == 1
     assert client.get(f"/api/v1{link}").json()["name"] == name
 
@@ -157,7 +158,7 @@ def test_a_ledger_that_cannot_be_read_is_an_error_page(client: TestClient, made:
         raise LedgerBusy("the ledger is locked by another process")
 
     monkeypatch.setattr(made.ledger.status, "steps", busy)
-    page = client.get("/", headers={"Accept": "text/html"})
+    page = client.get("/clusters/local", headers={"Accept": "text/html"})
     assert (page.status_code, "the ledger is locked" in page.text) == (503, True)
     assert page.headers["retry-after"] == "5"
 
@@ -240,8 +241,9 @@ def test_each_list_of_values_is_complete(client: TestClient) -> None:
         one for methods in document["paths"].values() for way in methods.values() for one in way["parameters"]
     ]
     lists = {one["name"]: one["schema"]["enum"] for one in parameters if "enum" in one["schema"]}
-    kinds = {"sync": Sync, "health": Health, "state": OffsetChangeState}
-    assert lists == {name: [one.value for one in kind] for name, kind in kinds.items()}
+    kinds = {"verdict": VerdictKind, "sync": Sync, "health": Health, "state": OffsetChangeState}
+    known = {name: [one.value for one in kind] for name, kind in kinds.items()}
+    assert lists == {**known, "blocked-by": list(BLOCKS), "sort": list(SORTS), "dir": ["asc", "desc"]}
 
 
 def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:

@@ -1,26 +1,52 @@
-// Keeps a page of gitops-connect up to date. The page works without this script.
+// Keeps a page of gitops-connect up to date, and adds keys and buttons. The page works without this script.
 //
-// The server says that something has changed (server-sent events). The script then reads the page again, and replaces
-// the parts that differ: each element with `data-live`, and in a list with `data-rows` each row. Focus, scroll position,
-// filter and open details remain.
+// The server says what has changed (server-sent events). The script then reads the page again, and replaces what
+// differs: each element with `data-live`, and in a list (`data-rows`) each row. Rows that the page does not have yet wait
+// behind a button while somebody reads the list. Focus, scroll position, filter and open details remain.
 "use strict";
 
-const PAUSE = 1000; // milliseconds between two updates
+const PAUSE = 2000; // milliseconds between two updates
 const TYPING = 200; // milliseconds after the last key until the filter is applied
-const UNITS = [["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+const SILENCE = 25000; // milliseconds without an event after which the connection counts as lost
+const DAY = 86400;
+const UNITS = [["day", DAY], ["hour", 3600], ["minute", 60], ["second", 1]];
+const CLOCKS = ["age", "utc", "local"];
+const PAGES = { f: "/", c: "/connectors", o: "/offset-changes", r: "/pull-requests", h: "/history" };
 const ages = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
 const sources = new WeakMap(); // the markup of each live part and each row, as the server has sent it
+const title = document.title;
 
 let stale = false;
+let paused = false;
 let running = null;
 let lastUpdate = 0;
 let timer = 0;
+let heard = Date.now();
+let heardAt = new Date();
+let clock = stored("clock") || "age";
+let offset = Date.parse(document.body.dataset.now) - Date.now(); // the clock of the server, seen from this one
+let announced = 0;
 
 document.documentElement.classList.add("script");
+
+function stored(name, value) {
+  try {
+    if (value !== undefined) localStorage.setItem(name, value);
+    return localStorage.getItem(name);
+  } catch {
+    return null; // the browser forbids it
+  }
+}
+
+function byId(id) {
+  return document.getElementById(id);
+}
 
 function remember(root) {
   for (const part of root.querySelectorAll("[data-live], [data-rows] tbody > tr")) sources.set(part, part.outerHTML);
 }
+
+// Times
 
 function age(seconds) {
   const size = Math.abs(seconds);
@@ -28,34 +54,22 @@ function age(seconds) {
   return size < 2 ? "now" : ages.format(-Math.trunc(seconds / length), unit);
 }
 
-function showAges() {
+function timeText(when, text) {
+  const seconds = (Date.now() + offset - when) / 1000;
+  if (clock === "local") return new Date(when).toLocaleString();
+  const isLost = !byId("lost").hidden;
+  return clock === "age" && Math.abs(seconds) < DAY && !isLost ? age(seconds) : text;
+}
+
+function showTimes() {
   for (const time of document.querySelectorAll("time")) {
     if (!time.title) time.title = time.textContent;
-    const text = age((Date.now() - Date.parse(time.dateTime)) / 1000);
+    const text = timeText(Date.parse(time.dateTime), time.title);
     if (time.textContent !== text) time.textContent = text;
   }
 }
 
-function replaceRows(body, fresh) {
-  const before = new Map([...body.rows].map((row) => [row.id, row]));
-  let place = body.firstElementChild;
-  for (const row of [...fresh.rows]) {
-    const known = before.get(row.id);
-    const html = row.outerHTML;
-    before.delete(row.id);
-    if (known && sources.get(known) === html) {
-      if (known === place) place = place.nextElementSibling;
-      else body.insertBefore(known, place);
-      continue;
-    }
-    sources.set(row, html);
-    if (known === place && place) place = place.nextElementSibling;
-    if (known) row.classList.add("changed");
-    body.insertBefore(row, known || place);
-    if (known) keepFocus(known, () => known.remove(), () => row);
-  }
-  for (const row of before.values()) row.remove();
-}
+// Updates
 
 // Calls `change`. If the focus was in `old`, it moves to the same element of the new part.
 function keepFocus(old, change, next) {
@@ -65,53 +79,102 @@ function keepFocus(old, change, next) {
   change();
   if (index < 0) return;
   const part = next();
-  const target = (key && document.getElementById(key)) || [...part.querySelectorAll("*")][index];
+  const target = (key && byId(key)) || [...part.querySelectorAll("*")][index];
   if (target) target.focus({ preventScroll: true });
 }
 
-function replacePart(part, fresh) {
+// Replaces rows that differ. `inPlace`: no row appears, moves or disappears. Returns how many would.
+function replaceRows(body, fresh, inPlace) {
+  const before = new Map([...body.rows].map((row) => [row.id, row]));
+  let place = body.firstElementChild;
+  let others = 0;
+  for (const row of [...fresh.rows]) {
+    const known = before.get(row.id);
+    const html = row.outerHTML;
+    before.delete(row.id);
+    if (!known && inPlace) {
+      others += 1;
+      continue;
+    }
+    if (known && sources.get(known) === html) {
+      if (known === place) place = place.nextElementSibling;
+      else if (!inPlace) body.insertBefore(known, place);
+      continue;
+    }
+    sources.set(row, html);
+    if (known === place && place) place = place.nextElementSibling;
+    if (known) row.classList.add("changed");
+    if (known && known.classList.contains("at")) row.classList.add("at");
+    if (known && inPlace) keepFocus(known, () => known.replaceWith(row), () => row);
+    else {
+      body.insertBefore(row, known || place);
+      if (known) keepFocus(known, () => known.remove(), () => row);
+    }
+  }
+  if (inPlace) return others + before.size;
+  for (const row of before.values()) row.remove();
+  return 0;
+}
+
+function replacePart(part, fresh, atOnce) {
   const html = fresh.outerHTML;
   if (sources.get(part) === html) return;
-  const body = part.querySelector("tbody");
-  const freshBody = fresh.querySelector("tbody");
-  if (part.hasAttribute("data-rows") && body && freshBody) {
-    const count = part.querySelector("#shown");
-    const freshCount = fresh.querySelector("#shown");
-    if (count && freshCount && count.textContent !== freshCount.textContent) count.textContent = freshCount.textContent;
-    replaceRows(body, freshBody);
-    sources.set(part, html);
+  const bodies = [part, fresh].map((one) => one.querySelector("tbody"));
+  if (part.hasAttribute("data-rows") && bodies[0] && bodies[1]) {
+    const reads = !atOnce && (part.contains(document.activeElement) || part.getBoundingClientRect().top < -40);
+    const waiting = replaceRows(bodies[0], bodies[1], reads);
+    offerRows(part, waiting);
+    for (const name of [".tabs", ".pages", ".head"]) {
+      const [old, now] = [part, fresh].map((one) => one.querySelector(name));
+      if (old && now && old.innerHTML !== now.innerHTML) keepFocus(old, () => old.replaceWith(now), () => now);
+    }
+    if (!waiting) sources.set(part, html);
     return;
   }
-  const scrolled = [...part.querySelectorAll(".terminal, .sheet")].map((one) => [one.scrollLeft, one.scrollTop]);
+  const opened = new Set([...part.querySelectorAll("details[open]")].map((one) => one.id || one.querySelector("summary").id));
+  const scrolled = [...part.querySelectorAll(".terminal, .sheet, .trace")].map((one) => [one.scrollLeft, one.scrollTop]);
   remember(fresh);
   sources.set(fresh, html);
   keepFocus(part, () => part.replaceWith(fresh), () => fresh);
-  [...fresh.querySelectorAll(".terminal, .sheet")].forEach((one, index) => {
+  for (const one of fresh.querySelectorAll("details")) if (opened.has(one.id || one.querySelector("summary").id)) one.open = true;
+  [...fresh.querySelectorAll(".terminal, .sheet, .trace")].forEach((one, index) => {
     if (scrolled[index]) [one.scrollLeft, one.scrollTop] = scrolled[index];
   });
 }
 
-function apply(fresh) {
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const other = fresh.getElementById(part.id);
-    if (other) replacePart(part, other);
+function offerRows(part, waiting) {
+  let button = part.querySelector(".waiting");
+  if (!waiting) return button && button.remove();
+  if (!button) {
+    button = document.createElement("button");
+    button.className = "waiting";
+    button.type = "button";
+    button.addEventListener("click", () => update(true));
+    part.prepend(button);
   }
-  document.body.dataset.snapshot = fresh.body.dataset.snapshot;
-  const links = [document, fresh].map((one) => one.querySelector("header nav"));
-  if (links[0].innerHTML !== links[1].innerHTML) links[0].innerHTML = links[1].innerHTML;
-  const clear = [document, fresh].map((one) => one.querySelector("#filter .clear"));
-  if (clear[0] && !clear[1]) clear[0].remove();
-  if (!clear[0] && clear[1]) document.querySelector("#filter").append(clear[1]);
-  const announced = document.getElementById("announce");
-  const summary = fresh.getElementById("announce").dataset.text;
-  if (announced.dataset.text !== summary) {
-    announced.dataset.text = summary;
-    announced.textContent = summary;
-  }
-  showAges();
+  button.textContent = `${waiting} more changes · show`;
 }
 
-async function update() {
+function apply(fresh, atOnce) {
+  for (const part of document.querySelectorAll("[data-live]")) {
+    const other = fresh.getElementById(part.id);
+    if (other) replacePart(part, other, atOnce);
+  }
+  document.body.dataset.snapshot = fresh.body.dataset.snapshot;
+  offset = Date.parse(fresh.body.dataset.now) - Date.now();
+  const links = [document, fresh].map((one) => one.querySelector("header nav"));
+  if (links[0].innerHTML !== links[1].innerHTML) links[0].innerHTML = links[1].innerHTML;
+  const summary = fresh.getElementById("announce").dataset.text;
+  const element = byId("announce");
+  if (element.dataset.text !== summary && Date.now() - announced > 30000) {
+    announced = Date.now();
+    element.dataset.text = element.textContent = summary;
+  }
+  addButtons();
+  showTimes();
+}
+
+async function update(atOnce) {
   stale = false;
   if (running) running.abort();
   const mine = (running = new AbortController());
@@ -123,9 +186,9 @@ async function update() {
     const text = await answer.text();
     if (mine !== running) return;
     lastUpdate = Date.now();
-    apply(new DOMParser().parseFromString(text, "text/html"));
+    apply(new DOMParser().parseFromString(text, "text/html"), atOnce);
   } catch (error) {
-    if (error.name !== "AbortError") show(false);
+    if (error.name !== "AbortError") stale = true; // the stream says when the server is back
   } finally {
     if (mine === running) running = null;
   }
@@ -133,42 +196,76 @@ async function update() {
 
 function updateSoon() {
   stale = true;
-  if (document.hidden || timer) return;
+  if (document.hidden || timer || paused) return;
   timer = setTimeout(() => {
     timer = 0;
-    if (stale && !document.hidden) update();
+    if (stale && !document.hidden && !paused) update(false);
   }, Math.max(0, PAUSE - (Date.now() - lastUpdate)));
 }
 
-function show(connected) {
-  const element = document.getElementById("connection");
+// The connection
+
+function show() {
+  const element = byId("connection");
+  const isLost = Date.now() - heard > SILENCE;
   element.hidden = false;
-  element.classList.toggle("off", !connected);
-  element.textContent = connected ? "Live" : "Reconnecting";
+  element.classList.toggle("off", isLost || paused);
+  element.textContent = paused ? "Paused" : isLost ? "Lost" : "Live";
+  const lost = byId("lost");
+  if (lost.hidden === isLost) {
+    const clockTime = (date) => date.toISOString().slice(11, 19);
+    lost.hidden = !isLost;
+    lost.textContent = `Connection lost ${clockTime(new Date())} UTC. This is the state of ${clockTime(heardAt)} UTC.`;
+    document.documentElement.classList.toggle("stale", isLost);
+    document.title = isLost ? `⚠ ${title}` : title;
+    showTimes();
+  }
+}
+
+function hear(data) {
+  heard = Date.now();
+  heardAt = new Date();
+  if (data && String(data.number) !== document.body.dataset.snapshot) updateSoon();
+  for (const [cluster, when] of Object.entries((data && data.read) || {})) {
+    const time = document.querySelector(`time[data-read="${CSS.escape(cluster)}"]`);
+    if (time) {
+      time.dateTime = when;
+      time.title = `${when.slice(0, 19).replace("T", " ")} UTC`;
+    }
+  }
+  show();
+}
+
+// Whether a change concerns this page: another cluster's does not concern the page of a cluster.
+function concerns(change) {
+  const [, kind, cluster] = location.pathname.split("/");
+  return kind !== "clusters" || !change.clusters || change.clusters.includes(decodeURIComponent(cluster));
 }
 
 function connect() {
   const stream = new EventSource("/events");
   stream.addEventListener("change", (event) => {
-    show(true);
-    if (event.data !== document.body.dataset.snapshot) updateSoon();
+    const change = JSON.parse(event.data);
+    hear(concerns(change) ? change : null);
   });
+  stream.addEventListener("alive", (event) => hear(JSON.parse(event.data)));
   stream.addEventListener("error", () => {
-    show(false);
     if (stream.readyState === EventSource.CLOSED) setTimeout(connect, 5000);
   });
   addEventListener("pagehide", () => stream.close(), { once: true });
 }
 
+// Filter, buttons and keys
+
 function filter() {
-  const form = document.getElementById("filter");
+  const form = byId("filter");
   if (!form) return;
-  const search = document.getElementById("search");
+  const search = byId("search");
   let typing = 0;
   const go = () => {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
     history.replaceState(null, "", form.getAttribute("action") + (query ? `?${query}` : ""));
-    update();
+    update(true);
   };
   form.addEventListener("input", (event) => {
     clearTimeout(typing);
@@ -179,22 +276,101 @@ function filter() {
     clearTimeout(typing);
     go();
   });
+}
+
+function copy(text, button) {
+  navigator.clipboard?.writeText(text).then(() => {
+    if (!button) return;
+    const label = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => (button.textContent = label), 1500);
+  }, () => {});
+}
+
+function button(label, text) {
+  const element = document.createElement("button");
+  element.className = "copy";
+  element.type = "button";
+  element.textContent = label;
+  element.addEventListener("click", () => copy(text(), element));
+  return element;
+}
+
+function addButtons() {
+  for (const part of document.querySelectorAll(".next:not(:has(.copy))")) {
+    const line = document.querySelector(".verdict-line");
+    part.lastElementChild.append(button("Copy", () => part.dataset.next));
+    part.lastElementChild.append(button("Copy for chat", () => [
+      document.querySelector("h1").textContent.trim(),
+      line ? line.innerText.replace(/\s+/g, " ").trim() : "",
+      `Next: ${part.dataset.next}`,
+      location.href,
+    ].join("\n")));
+  }
+}
+
+function move(step) {
+  const rows = [...document.querySelectorAll(".rows tbody > tr")];
+  if (!rows.length) return;
+  const at = rows.findIndex((row) => row.classList.contains("at"));
+  const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
+  for (const row of rows) row.classList.toggle("at", row === next);
+  next.querySelector("th a, a").focus({ preventScroll: true });
+  next.scrollIntoView({ block: "nearest" });
+}
+
+const KEYS = {
+  "/": () => byId("search")?.focus(),
+  j: () => move(1),
+  k: () => move(-1),
+  c: () => copy((document.querySelector("tr.at") || document.querySelector("[data-next]"))?.dataset.next || ""),
+  p: () => {
+    paused = !paused;
+    if (!paused && stale) updateSoon();
+    show();
+  },
+  t: () => {
+    clock = CLOCKS[(CLOCKS.indexOf(clock) + 1) % CLOCKS.length];
+    stored("clock", clock);
+    showTimes();
+  },
+  "?": () => byId("keys").showModal(),
+};
+
+function keys() {
+  const singles = byId("single-keys");
+  singles.checked = stored("keys") !== "off";
+  singles.addEventListener("change", () => stored("keys", singles.checked ? "on" : "off"));
+  let before = "";
   addEventListener("keydown", (event) => {
-    const writes = event.target.matches("input, select, textarea");
-    if (event.key === "/" && !writes && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      event.preventDefault();
-      search.focus();
-    }
+    if (event.key === "Escape" && event.target.matches("input")) event.target.blur();
+    const writes = event.target.matches("input, select, textarea, dialog *");
+    if (writes || event.ctrlKey || event.metaKey || event.altKey || !singles.checked) return;
+    const page = before === "g" ? PAGES[event.key] : undefined;
+    before = event.key;
+    if (!page && !Object.hasOwn(KEYS, event.key)) return;
+    event.preventDefault();
+    if (page) location.assign(page);
+    else KEYS[event.key]();
   });
 }
 
 remember(document);
-showAges();
-setInterval(showAges, 10000);
+showTimes();
+addButtons();
+setInterval(() => {
+  show();
+  showTimes();
+}, 5000);
 filter();
+keys();
 connect();
+byId("printed").textContent = `${location.href}, ${document.body.dataset.now}`;
 document.addEventListener("visibilitychange", () => {
   if (!document.hidden && stale) updateSoon();
+});
+document.addEventListener("click", (event) => {
+  if (event.target.matches("time") && !event.target.closest("a")) KEYS.t();
 });
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();

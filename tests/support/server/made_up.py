@@ -34,6 +34,7 @@ from gitops_connect.model.status import (
     Sync,
 )
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.model.verdicts import NextStep, Verdict, VerdictKind
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.server.event_stream import EventStream
@@ -64,6 +65,7 @@ class MadeUpDaemon:
 
     state: DaemonState
     reconciliations: Reconciliations = field(default_factory=Reconciliations)
+    declared: None = None
     is_alive: bool = True
     polls: int = 0
     reviews: int = 0
@@ -104,10 +106,17 @@ def _status(cluster: ClusterName, number: int, since: datetime) -> ConnectorStat
 
 def _connector(cluster: ClusterName, name: str, since: datetime | None, **fields: Any) -> ConnectorStatus:
     """A healthy connector, apart from these fields."""
+    verdict = dict(fields.pop("verdict", {"kind": "OK"}))
+    if "next" in verdict:
+        verdict["next"] = NextStep(**verdict["next"])
+    verdict["kind"] = VerdictKind[verdict["kind"]]
     given = {"sync": "SYNCED", "health": "HEALTHY", "reason": "RUNNING", "state": "RUNNING", "tasks": "4/4", **fields}
     states = {"sync": Sync[given.pop("sync")], "health": Health[given.pop("health")]}
     reason = HealthReason[given.pop("reason")]
-    return ConnectorStatus(cluster, ConnectorName(name), reason=reason, since=since, **states, **given)
+    known = {"class_name": f"com.acme.{'Sink' if 'sink' in name else 'Source'}Connector", **given}
+    return ConnectorStatus(
+        cluster, ConnectorName(name), reason=reason, verdict=Verdict(**verdict), since=since, **states, **known
+    )
 
 
 def made_up_plan(cluster: ClusterName) -> Plan:

@@ -1,0 +1,361 @@
+"""All connectors of a snapshot in lists: filtered, sorted, grouped and in pages, for the pages and for the API.
+
+A cluster is indexed once for each of its states, and not for each request.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import threading
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+from starlette.datastructures import QueryParams
+from starlette.exceptions import HTTPException
+
+from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.model.hold import HoldKind
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.status import ConnectorStatus, Health, Sync
+from gitops_connect.model.verdicts import VerdictKind
+from gitops_connect.report.verdict_rules import DOCUMENT_ERRORS
+
+SIZES = (50, 500)
+"""The least and the most connectors of a page."""
+USUAL_SIZE = 100
+LONGEST_SEARCH = 200
+_NAMED = 3
+"""The number of connectors that a group names."""
+
+SortKey = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A connector in the index. `rank` is 0 for the most urgent verdict, `text` is what a search looks through."""
+
+    status: ConnectorStatus
+    rank: int
+    text: str
+
+    @property
+    def key(self) -> SortKey:
+        return self.rank, self.status.cluster, self.status.name
+
+
+_SORTS: Mapping[str, Callable[[Row], SortKey]] = {
+    "severity": lambda row: row.key,
+    "name": lambda row: (row.status.name, row.status.cluster),
+    "since": lambda row: ("" if row.status.since is None else row.status.since.isoformat(), *row.key),
+    "cluster": lambda row: (row.status.cluster, row.rank, row.status.name),
+    "class": lambda row: (row.status.class_name, *row.key),
+}
+_GROUPS: Mapping[str, Callable[[ConnectorStatus], str]] = {
+    "cause": lambda one: one.verdict.cause,
+    "cluster": lambda one: one.cluster,
+    "class": lambda one: one.class_name,
+    "verdict": lambda one: one.verdict.kind.value,
+}
+SORTS, GROUPS = tuple(_SORTS), tuple(_GROUPS)
+VERDICTS = tuple(kind.value for kind in VerdictKind)
+BLOCKS = (DOCUMENT_ERRORS, *(kind.value for kind in HoldKind))
+_VALUES: Mapping[str, Sequence[str]] = {
+    "verdict": VERDICTS,
+    "blocked-by": BLOCKS,
+    "sync": tuple(one.value for one in Sync),
+    "health": tuple(one.value for one in Health),
+    "sort": SORTS,
+    "group": ("", *GROUPS),
+    "dir": ("asc", "desc"),
+    "attention": ("0", "1", "true", "false", "on"),
+}
+"""What a parameter may be; other parameters may be any text."""
+_REPEATED = ("cluster", "verdict", "blocked-by", "class", "label", "sync", "health")
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectorQuery:
+    """Which connectors are listed, and how. `chosen` has the values of each repeated parameter: one of them must match.
+
+    All `words` must be in the name, the class, the file or the cause, and none that begins with `-` may be. `after` is
+    the sort key of the last connector of the page before; None for the first page.
+    """
+
+    chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    attention: bool = False
+    q: str = ""
+    cause: str | None = None
+    sort: str = "severity"
+    descending: bool = False
+    group: str = ""
+    after: SortKey | None = None
+    size: int = USUAL_SIZE
+
+    @staticmethod
+    def of(params: QueryParams, size: int = USUAL_SIZE) -> ConnectorQuery:
+        """The query of a URL. Raises HTTPException (400) for a value that a parameter cannot have."""
+        for name, allowed in _VALUES.items():
+            for value in params.getlist(name):
+                if value and value not in allowed:
+                    _reject(name, f"expected {', '.join(filter(None, allowed))}, not {value!r}")
+        given = {name: tuple(filter(None, params.getlist(name))) for name in _REPEATED}
+        return ConnectorQuery(
+            {name: values for name, values in given.items() if values},
+            params.get("attention", "") in ("1", "true", "on"),
+            (params.get("q") or params.get("search", ""))[:LONGEST_SEARCH].strip(),
+            params.get("cause"),
+            params.get("sort") or "severity",
+            params.get("dir") == "desc",
+            params.get("group", ""),
+            _decoded(params["after"]) if params.get("after") else None,
+            size,
+        )
+
+    @property
+    def restricts(self) -> bool:
+        """Whether some connectors may be left out."""
+        return bool(self.chosen or self.attention or self.q or self.cause is not None)
+
+    def parameters(self, **changed: object) -> list[tuple[str, str]]:
+        """The parameters of a URL with this query. `changed` replaces some; an empty value removes one."""
+        given: dict[str, object] = {
+            **self.chosen,
+            "attention": "1" if self.attention else "",
+            "q": self.q,
+            "cause": self.cause,
+            "sort": "" if self.sort == "severity" else self.sort,
+            "dir": "desc" if self.descending else "",
+            "group": self.group,
+            "size": "" if self.size == USUAL_SIZE else self.size,
+            **changed,
+        }
+        lists = {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
+        return [(name, str(one)) for name, values in lists.items() for one in values if one not in (None, "")]
+
+    def url(self, path: str, **changed: object) -> str:
+        """The URL of a list with this query."""
+        text = urlencode(self.parameters(**changed), errors="replace")
+        return f"{path}?{text}" if text else path
+
+
+def _reject(name: str, why: str) -> NoReturn:
+    raise HTTPException(400, f"{name}: {why}")
+
+
+def _encoded(key: SortKey) -> str:
+    return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
+
+
+def _decoded(text: str) -> SortKey:
+    """Raises HTTPException (400) for a text that is not from this server."""
+    try:
+        key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
+    except (binascii.Error, ValueError, RecursionError):
+        key = None
+    if not isinstance(key, list) or not all(isinstance(one, str | int) for one in key):
+        _reject("after", "expected the value `next` of the page before")
+    return tuple(key)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Connectors with the same `value`: the most urgent verdict, how many there are, and the first of them."""
+
+    value: str
+    rank: int
+    count: int
+    first: tuple[ConnectorStatus, ...]
+
+    @property
+    def more(self) -> int:
+        """How many are not among the `first`."""
+        return self.count - len(self.first)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """One page of a list: connectors, or groups of them.
+
+    `total` are all connectors that the query selects, and `counts` those of each verdict that it would select if it
+    chose no verdict. `next` is the parameter `after` of the next page; None if there is none.
+    """
+
+    total: int
+    counts: Mapping[VerdictKind, int]
+    connectors: Sequence[ConnectorStatus] = ()
+    groups: Sequence[Group] = ()
+    next: str | None = None
+
+
+def _row(status: ConnectorStatus) -> Row:
+    verdict = status.verdict
+    rank = VerdictKind.DRIFT.severity if verdict.is_overdue else verdict.kind.severity
+    file = "" if status.location is None else status.location.file
+    texts = (status.name, status.class_name, file, verdict.kind.value, verdict.cause, status.message, status.state)
+    return Row(status, rank, "\n".join(texts).lower())
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterIndex:
+    """The connectors of one cluster, the most urgent first."""
+
+    connectors: Sequence[ConnectorStatus]
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        return sorted(map(_row, self.connectors), key=lambda row: row.key)
+
+    @cached_property
+    def counts(self) -> Counter[VerdictKind]:
+        return Counter(one.verdict.kind for one in self.connectors)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, ConnectorStatus]:
+        return {one.name: one for one in self.connectors}
+
+    @cached_property
+    def attention(self) -> int:
+        return sum(one.verdict.needs_attention for one in self.connectors)
+
+
+@dataclass(frozen=True, eq=False)
+class Index:
+    """The connectors of all clusters of a snapshot."""
+
+    clusters: Mapping[ClusterName, ClusterIndex]
+
+    @cached_property
+    def rows(self) -> Sequence[Row]:
+        """All connectors, the most urgent first. They are sorted in each cluster, which makes this fast."""
+        return sorted(chain.from_iterable(one.rows for one in self.clusters.values()), key=lambda row: row.key)
+
+    @cached_property
+    def counts(self) -> Counter[VerdictKind]:
+        return sum((one.counts for one in self.clusters.values()), Counter[VerdictKind]())
+
+    @property
+    def total(self) -> int:
+        return sum(len(one.connectors) for one in self.clusters.values())
+
+    @property
+    def attention(self) -> int:
+        return sum(one.attention for one in self.clusters.values())
+
+    def select(self, query: ConnectorQuery) -> Selection:
+        """A page of the connectors that the query selects."""
+        verdicts = frozenset(query.chosen.get("verdict", ()))
+        if query.restricts:
+            found = list(self._matching(query))
+            counts = Counter(row.status.verdict.kind for row in found)
+            rows: Sequence[Row] = [row for row in found if row.status.verdict.kind.value in verdicts or not verdicts]
+        else:
+            rows, counts = self.rows, self.counts
+        total = len(rows)
+        if query.group:
+            groups = sorted(_groups(rows, _GROUPS[query.group]), key=_group_key)
+            page, following = _page(groups, _group_key, query)
+            return Selection(total, counts, groups=page, next=following)
+        key = _SORTS[query.sort]
+        if query.sort != "severity":
+            rows = sorted(rows, key=key)
+        shown, following = _page(rows[::-1] if query.descending else rows, key, query)
+        return Selection(total, counts, [row.status for row in shown], next=following)
+
+    def _matching(self, query: ConnectorQuery) -> Iterator[Row]:
+        """The connectors that match everything but the chosen verdicts."""
+        tests = [*_tests(query)]
+        clusters = query.chosen.get("cluster")
+        rows = self.rows
+        if clusters is not None:
+            known = (self.clusters[ClusterName(one)] for one in dict.fromkeys(clusters) if one in self.clusters)
+            rows = sorted(chain.from_iterable(one.rows for one in known), key=lambda row: row.key)
+        return (row for row in rows if all(test(row) for test in tests))
+
+
+def _tests(query: ConnectorQuery) -> Iterator[Callable[[Row], bool]]:
+    chosen, words = query.chosen, query.q.lower().split()
+    yield from (_is_one_of(value_of, chosen[name]) for name, value_of in _FIELDS.items() if name in chosen)
+    if "class" in chosen:
+        suffixes = tuple(f".{one}" for one in chosen["class"])
+        yield lambda row: f".{row.status.class_name}".endswith(suffixes)
+    if "label" in chosen:
+        labels = frozenset(one.partition(":")[::2] for one in chosen["label"])
+        yield lambda row: not labels.isdisjoint(row.status.labels)
+    if query.attention:
+        yield lambda row: row.status.verdict.needs_attention
+    if query.cause is not None:
+        yield lambda row: row.status.verdict.cause == query.cause
+    if words:
+        needed, refused = [one for one in words if one[0] != "-"], [one[1:] for one in words if one[0] == "-" != one]
+        yield lambda row: all(one in row.text for one in needed) and not any(one in row.text for one in refused)
+
+
+def _is_one_of(value_of: Callable[[ConnectorStatus], str], wanted: Sequence[str]) -> Callable[[Row], bool]:
+    return lambda row: value_of(row.status) in wanted
+
+
+_FIELDS: Mapping[str, Callable[[ConnectorStatus], str]] = {
+    "blocked-by": lambda one: one.verdict.blocked_by,
+    "sync": lambda one: one.sync.value,
+    "health": lambda one: one.health.value,
+}
+
+
+def _groups(rows: Iterable[Row], value_of: Callable[[ConnectorStatus], str]) -> Iterator[Group]:
+    """The rows are sorted, so that the first one of a group is the most urgent one."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(value_of(row.status), []).append(row)
+    for value, each in found.items():
+        yield Group(value, each[0].rank, len(each), tuple(row.status for row in each[:_NAMED]))
+
+
+def _group_key(group: Group) -> SortKey:
+    return group.rank, -group.count, group.value
+
+
+def _page(
+    rows: Sequence[Any], key: Callable[[Any], SortKey], query: ConnectorQuery
+) -> tuple[Sequence[Any], str | None]:
+    """The rows after `query.after`, and the parameter of the page after them."""
+    start = 0
+    if query.after is not None:
+        try:
+            if query.descending and not query.group:
+                start = len(rows) - bisect_left(rows[::-1], query.after, key=key)
+            else:
+                start = bisect_right(rows, query.after, key=key)
+        except TypeError:
+            _reject("after", "it is of a list with another order")
+    page = rows[start : start + query.size]
+    has_more = start + query.size < len(rows)
+    return page, _encoded(key(page[-1])) if has_more else None
+
+
+class Fleet:
+    """The index of the latest snapshot. Safe for several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[ClusterName, ClusterIndex] = {}
+        self._index = Index({})
+
+    def at(self, snapshot: Snapshot) -> Index:
+        """The index of a snapshot. A cluster whose connectors are the same as before is not indexed again."""
+        with self._lock:
+            found = {name: self._of(name, view) for name, view in snapshot.clusters.items()}
+            if found != self._known or not self._index.clusters:
+                self._known, self._index = found, Index(found)
+            return self._index
+
+    def _of(self, name: ClusterName, view: ClusterView) -> ClusterIndex:
+        known = self._known.get(name)
+        return known if known is not None and known.connectors is view.connectors else ClusterIndex(view.connectors)
