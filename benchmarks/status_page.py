@@ -1,17 +1,22 @@
-"""The status page of 2,000 connectors: how long it takes to the last byte, and how large it is.
+"""The status page of 100,000 connectors: how large each page is, and how long the server takes for it.
 
-The program `python -m benchmarks.status_page COUNT` serves a made-up daemon of the tests, in another process.
+The program `python -m benchmarks.status_page COUNT` serves a made-up daemon of the tests in another process. It answers
+two words on its standard input: `change` changes a connector, `cpu` prints the processor time of the process.
 """
 
 from __future__ import annotations
 
+import gzip
+import http.client
 import os
+import socket
 import sys
 import tempfile
 import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen
@@ -19,40 +24,96 @@ from subprocess import PIPE, Popen
 from benchmarks.figures import Figure, median
 from gitops_connect.server.app import application
 
-TITLE = "status page of 2,000 connectors"
+TITLE = "status page of 100,000 connectors"
 ROOT = Path(__file__).parents[1]
-COUNT = 2000
-RUNS = 15
+COUNT = 100_000
+RUNS = 40
+READERS, STREAMS = 10, 100
+QUIET = 20.0
+"""Seconds for which nothing changes while many pages are open."""
+PAGES = {
+    "first page": "/",
+    "list": "/connectors?size=100",
+    "cluster": "/clusters/local",
+    "connector": "/clusters/local/connectors/failed",
+}
+SEARCHES = {"search": "/connectors?q=db-7", "group": "/connectors?group=class", "sort": "/connectors?sort=since"}
 
 
 def measure(_directory: Path) -> Iterator[Figure]:
-    """The elapsed time as a browser sees it, and the size as it is sent."""
-    with _serving() as url:
-        pages = [_fetch(f"{url}/") for _ in range(RUNS)]
-        yield median(Figure("elapsed", 0, "s", 0.2), [seconds for seconds, _ in pages])
-        yield Figure("compressed", pages[0][1] / 1000, "kB", 300)
-        filtered = [_fetch(f"{url}/?attention=1") for _ in range(RUNS)]
-        yield median(Figure("elapsed, only those that need attention", 0, "s"), [seconds for seconds, _ in filtered])
-        metrics = [_fetch(f"{url}/metrics") for _ in range(RUNS)]
-        yield median(Figure("elapsed, /metrics", 0, "s"), [seconds for seconds, _ in metrics])
+    """The goals are those of the specification of the page."""
+    with _serving() as server:
+        yield Figure("first request: the index is built", server.fetch("/connectors")[0], "s", 1)
+        server.ask("change")
+        yield Figure("first request after a change", server.fetch("/connectors")[0], "s", 1)
+        for name, path in PAGES.items():
+            pages = [server.fetch(path) for _ in range(RUNS)]
+            yield _percentile(Figure(f"{name}, 95th percentile", 0, "s", 0.03), [seconds for seconds, _ in pages])
+            body = pages[0][1]
+            yield Figure(f"{name}, HTML", len(body) / 1000, "kB", 150)
+            yield Figure(f"{name}, compressed", len(gzip.compress(body, 5)) / 1000, "kB", 20)
+            yield Figure(f"{name}, elements", body.count(b"<") - body.count(b"</"), "", 3000)
+        for name, path in SEARCHES.items():
+            found = [server.fetch(path)[0] for _ in range(RUNS // 4)]
+            yield _percentile(Figure(f"{name}, 95th percentile", 0, "s", 0.15), found)
+        with ThreadPoolExecutor(READERS) as readers:
+            many = list(readers.map(lambda _: server.fetch("/connectors")[0], range(READERS * RUNS // 4)))
+        yield _percentile(Figure(f"list, {READERS} readers, 95th percentile", 0, "s", 0.1), many)
+        assets = [server.fetch(f"/static/{name}")[1] for name in ("style.css", "page.js")]
+        yield Figure(
+            "stylesheet and script, compressed", sum(len(gzip.compress(one)) for one in assets) / 1000, "kB", 12
+        )
+        with ExitStack() as stack:
+            for _ in range(STREAMS):
+                stack.enter_context(server.stream())
+            before = float(server.ask("cpu"))
+            time.sleep(QUIET)
+            used = float(server.ask("cpu")) - before
+        yield Figure(f"{STREAMS} open pages, nothing changes", 100 * used / QUIET, "% of a core", 5)
 
 
-def _fetch(url: str) -> tuple[float, int]:
-    request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip", "Accept": "text/html"})  # noqa: S310
-    began = time.perf_counter()
-    with urllib.request.urlopen(request) as answer:  # noqa: S310 - the URL of our own process
-        size = len(answer.read())
-    return time.perf_counter() - began, size
+def _percentile(figure: Figure, values: Sequence[float]) -> Figure:
+    return replace(median(figure, values), measured=sorted(values)[int(0.95 * (len(values) - 1))])
+
+
+@dataclass(frozen=True)
+class _Server:
+    address: str
+    process: Popen[str]
+
+    def ask(self, word: str) -> str:
+        if self.process.stdin is None or self.process.stdout is None:
+            raise AssertionError("it has just been started with pipes")
+        print(word, file=self.process.stdin, flush=True)
+        return self.process.stdout.readline().strip()
+
+    def fetch(self, path: str) -> tuple[float, bytes]:
+        """The seconds to the last byte, and the page."""
+        connection = http.client.HTTPConnection(self.address, timeout=60)
+        began = time.perf_counter()
+        connection.request("GET", path, headers={"Accept": "text/html"})
+        body = connection.getresponse().read()
+        seconds = time.perf_counter() - began
+        connection.close()
+        return seconds, body
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """An open page: it has asked for events, and hears them."""
+        host, _, port = self.address.partition(":")
+        with socket.create_connection((host, int(port))) as connection:
+            connection.sendall(f"GET /events HTTP/1.1\r\nHost: {self.address}\r\n\r\n".encode())
+            yield
 
 
 @contextmanager
-def _serving() -> Iterator[str]:
+def _serving() -> Iterator[_Server]:
     environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'tests'}"}
     command = [sys.executable, "-m", "benchmarks.status_page", str(COUNT)]
     with Popen(command, env=environment, stdin=PIPE, stdout=PIPE, text=True) as process:
         if process.stdout is None:
             raise AssertionError("it has just been started with pipes")
-        yield process.stdout.readline().strip()
+        yield _Server(process.stdout.readline().strip().removeprefix("http://"), process)
         process.communicate()
 
 
@@ -62,12 +123,15 @@ def _serve(count: int) -> None:
 
     with tempfile.TemporaryDirectory() as name:
         write_ledger(Path(name))
-        with (
-            world(Path(name), made_up_state(datetime.now(UTC), count)) as made,
-            served(application(made.served)) as url,
-        ):
+        state = made_up_state(datetime.now(UTC), count)
+        with world(Path(name), state) as made, served(application(made.served)) as url:
             print(url, flush=True)
-            sys.stdin.read()
+            for line in sys.stdin:
+                if line.strip() == "change":
+                    cluster, view = next(iter(state.snapshot.clusters.items()))
+                    first, *others = view.connectors
+                    state.update_cluster(cluster, connectors=(replace(first, state="PAUSED"), *others))
+                print(time.process_time(), flush=True)
 
 
 if __name__ == "__main__":

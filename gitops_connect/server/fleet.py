@@ -9,6 +9,7 @@ import base64
 import binascii
 import json
 import threading
+from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,14 +36,21 @@ LONGEST_SEARCH = 200
 _NAMED = 3
 """The number of connectors that a group names."""
 
+_NEVER = 2**53
+"""After all times: since when a connector has its health is not known."""
+
 SortKey = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A connector in the index. `rank` is 0 for the most urgent verdict, `text` is what a search looks through."""
+    """A connector in the index, with the severity of its verdict. `text` is what a search looks through.
+
+    `rank` is 0 for the most urgent one; a suspension that lasts too long ranks last of what needs attention.
+    """
 
     status: ConnectorStatus
+    severity: int
     rank: int
     text: str
 
@@ -54,7 +62,7 @@ class Row:
 _SORTS: Mapping[str, Callable[[Row], SortKey]] = {
     "severity": lambda row: row.key,
     "name": lambda row: (row.status.name, row.status.cluster),
-    "since": lambda row: ("" if row.status.since is None else row.status.since.isoformat(), *row.key),
+    "since": lambda row: (_NEVER if row.status.since is None else int(row.status.since.timestamp()), *row.key),
     "cluster": lambda row: (row.status.cluster, row.rank, row.status.name),
     "class": lambda row: (row.status.class_name, *row.key),
 }
@@ -197,87 +205,119 @@ class Selection:
 
 def _row(status: ConnectorStatus) -> Row:
     verdict = status.verdict
-    rank = VerdictKind.DRIFT.severity if verdict.is_overdue else verdict.kind.severity
+    severity = verdict.kind.severity
+    rank = VerdictKind.DRIFT.severity if verdict.is_overdue else severity
     file = "" if status.location is None else status.location.file
     texts = (status.name, status.class_name, file, verdict.kind.value, verdict.cause, status.message, status.state)
-    return Row(status, rank, "\n".join(texts).lower())
+    return Row(status, severity, rank, "\n".join(texts).lower())
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterIndex:
-    """The connectors of one cluster, the most urgent first."""
+class RowIndex(ABC):
+    """Connectors in each order that somebody has asked for."""
 
-    connectors: Sequence[ConnectorStatus]
+    def __init__(self) -> None:
+        self._orders: dict[str, Sequence[Row]] = {}
+
+    @property
+    @abstractmethod
+    def rows(self) -> Sequence[Row]:
+        """All connectors, the most urgent first."""
+
+    @property
+    @abstractmethod
+    def counts(self) -> Mapping[VerdictKind, int]:
+        """The number of connectors with each verdict."""
+
+    @cached_property
+    def attention(self) -> int:
+        """The number of connectors that need attention: the first ones of `rows`."""
+        return bisect_right(self.rows, VerdictKind.DRIFT.severity, key=lambda row: row.rank)
+
+    def ordered(self, query: ConnectorQuery) -> Sequence[Row]:
+        """The connectors in the order of the query; only those that need attention, if it asks for them."""
+        if query.attention:
+            urgent = self.rows[: self.attention]
+            return urgent if query.sort == "severity" else sorted(urgent, key=_SORTS[query.sort])
+        if query.sort == "severity":
+            return self.rows
+        if query.sort not in self._orders:
+            self._orders[query.sort] = sorted(self.rows, key=_SORTS[query.sort])
+        return self._orders[query.sort]
+
+
+class ClusterIndex(RowIndex):
+    """The connectors of one cluster."""
+
+    def __init__(self, connectors: Sequence[ConnectorStatus]) -> None:
+        super().__init__()
+        self.connectors = connectors
 
     @cached_property
     def rows(self) -> Sequence[Row]:
         return sorted(map(_row, self.connectors), key=lambda row: row.key)
 
     @cached_property
-    def counts(self) -> Counter[VerdictKind]:
-        return Counter(one.verdict.kind for one in self.connectors)
+    def counts(self) -> Mapping[VerdictKind, int]:
+        return _counted(self.rows)
 
     @cached_property
     def by_name(self) -> Mapping[str, ConnectorStatus]:
         return {one.name: one for one in self.connectors}
 
-    @cached_property
-    def attention(self) -> int:
-        return sum(one.verdict.needs_attention for one in self.connectors)
 
+class Index(RowIndex):
+    """The connectors of several clusters."""
 
-@dataclass(frozen=True, eq=False)
-class Index:
-    """The connectors of all clusters of a snapshot."""
-
-    clusters: Mapping[ClusterName, ClusterIndex]
+    def __init__(self, clusters: Mapping[ClusterName, ClusterIndex]) -> None:
+        super().__init__()
+        self.clusters = clusters
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """All connectors, the most urgent first. They are sorted in each cluster, which makes this fast."""
+        """They are sorted in each cluster, which makes this fast."""
         return sorted(chain.from_iterable(one.rows for one in self.clusters.values()), key=lambda row: row.key)
 
     @cached_property
-    def counts(self) -> Counter[VerdictKind]:
-        return sum((one.counts for one in self.clusters.values()), Counter[VerdictKind]())
+    def counts(self) -> Mapping[VerdictKind, int]:
+        return sum((Counter(one.counts) for one in self.clusters.values()), Counter[VerdictKind]())
 
     @property
     def total(self) -> int:
         return sum(len(one.connectors) for one in self.clusters.values())
 
-    @property
-    def attention(self) -> int:
-        return sum(one.attention for one in self.clusters.values())
-
     def select(self, query: ConnectorQuery) -> Selection:
         """A page of the connectors that the query selects."""
-        verdicts = frozenset(query.chosen.get("verdict", ()))
-        if query.restricts:
-            found = list(self._matching(query))
-            counts = Counter(row.status.verdict.kind for row in found)
-            rows: Sequence[Row] = [row for row in found if row.status.verdict.kind.value in verdicts or not verdicts]
-        else:
-            rows, counts = self.rows, self.counts
+        base, tests = self._of(query.chosen.get("cluster")), [*_tests(query)]
+        rows = base.ordered(query)
+        for test in tests:
+            rows = [row for row in rows if test(row)]
+        counts = _counted(rows) if tests or query.attention else base.counts
+        if verdicts := frozenset(query.chosen.get("verdict", ())):
+            ranks = frozenset(VerdictKind(one).severity for one in verdicts)
+            rows = [row for row in rows if row.severity in ranks]
         total = len(rows)
         if query.group:
             groups = sorted(_groups(rows, _GROUPS[query.group]), key=_group_key)
             page, following = _page(groups, _group_key, query)
             return Selection(total, counts, groups=page, next=following)
-        key = _SORTS[query.sort]
-        if query.sort != "severity":
-            rows = sorted(rows, key=key)
-        shown, following = _page(rows[::-1] if query.descending else rows, key, query)
+        shown, following = _page(rows[::-1] if query.descending else rows, _SORTS[query.sort], query)
         return Selection(total, counts, [row.status for row in shown], next=following)
 
-    def _matching(self, query: ConnectorQuery) -> Iterator[Row]:
-        """The connectors that match everything but the chosen verdicts."""
-        tests = [*_tests(query)]
-        clusters = query.chosen.get("cluster")
-        rows = self.rows
-        if clusters is not None:
-            known = (self.clusters[ClusterName(one)] for one in dict.fromkeys(clusters) if one in self.clusters)
-            rows = sorted(chain.from_iterable(one.rows for one in known), key=lambda row: row.key)
-        return (row for row in rows if all(test(row) for test in tests))
+    def _of(self, clusters: Sequence[str] | None) -> RowIndex:
+        if clusters is None:
+            return self
+        known = {one: self.clusters[ClusterName(one)] for one in clusters if one in self.clusters}
+        return (
+            next(iter(known.values())) if len(known) == 1 else Index({ClusterName(name): known[name] for name in known})
+        )
+
+
+def _counted(rows: Iterable[Row]) -> Mapping[VerdictKind, int]:
+    return {_KINDS[severity]: count for severity, count in Counter([row.severity for row in rows]).items()}
+
+
+_KINDS = tuple(VerdictKind)
+"""By their severity."""
 
 
 def _tests(query: ConnectorQuery) -> Iterator[Callable[[Row], bool]]:
@@ -289,13 +329,17 @@ def _tests(query: ConnectorQuery) -> Iterator[Callable[[Row], bool]]:
     if "label" in chosen:
         labels = frozenset(one.partition(":")[::2] for one in chosen["label"])
         yield lambda row: not labels.isdisjoint(row.status.labels)
-    if query.attention:
-        yield lambda row: row.status.verdict.needs_attention
     if query.cause is not None:
         yield lambda row: row.status.verdict.cause == query.cause
-    if words:
-        needed, refused = [one for one in words if one[0] != "-"], [one[1:] for one in words if one[0] == "-" != one]
-        yield lambda row: all(one in row.text for one in needed) and not any(one in row.text for one in refused)
+    yield from (_has(word) if word[0] != "-" else _lacks(word[1:]) for word in words if word != "-")
+
+
+def _has(word: str) -> Callable[[Row], bool]:
+    return lambda row: word in row.text
+
+
+def _lacks(word: str) -> Callable[[Row], bool]:
+    return lambda row: word not in row.text
 
 
 def _is_one_of(value_of: Callable[[ConnectorStatus], str], wanted: Sequence[str]) -> Callable[[Row], bool]:
@@ -352,7 +396,10 @@ class Fleet:
         """The index of a snapshot. A cluster whose connectors are the same as before is not indexed again."""
         with self._lock:
             found = {name: self._of(name, view) for name, view in snapshot.clusters.items()}
-            if found != self._known or not self._index.clusters:
+            if (
+                any(self._known.get(name) is not one for name, one in found.items())
+                or found.keys() != self._known.keys()
+            ):
                 self._known, self._index = found, Index(found)
             return self._index
 
