@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -20,6 +20,7 @@ from gitops_connect.server.access import Access
 from gitops_connect.server.error_answers import JSONAnswer
 from gitops_connect.server.fleet import ConnectorQuery
 from gitops_connect.server.openapi import document
+from gitops_connect.server.page_values import config_lines, rollout_lines, task_lines
 from gitops_connect.server.pages import plan_text
 from gitops_connect.server.served import (
     MOST,
@@ -28,6 +29,7 @@ from gitops_connect.server.served import (
     cluster_diagnostics,
     cluster_in,
     connector_in,
+    declared_in,
     number,
     page_size,
     pull_request_in,
@@ -98,9 +100,13 @@ def connector(request: Request) -> Response:
     changes, restarts = one.ledger.offset_changes.latest(view.cluster, found.name, limit=MOST), one.ledger.restarts
     restart = restarts.of(view.cluster).get(found.name)
     steps = one.ledger.status.steps(view.cluster, found.name, limit=USUAL)
+    planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
+    config = config_lines(declared_in(one, view.cluster, found.name), planned)
     return JSONAnswer(
         {
             **values.connector_value(found, view),
+            "parts": [asdict(task) for task in task_lines(found, view.plan)],
+            "config": [values.config_value(line, one.directory) for line in config],
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(restart, outlook),
             "autoRestart": auto_restart_status(found.name, restart),
@@ -109,6 +115,14 @@ def connector(request: Request) -> Response:
             "journal": values.journal_values(steps),
         }
     )
+
+
+def rollouts(request: Request) -> Response:
+    """The commits whose configs are on trial, wait or have failed on a cluster, with the connectors."""
+    one = served(request)
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    lines = rollout_lines(one.ledger.configs.of(view.cluster), view)
+    return JSONAnswer({"rollouts": [values.rollout_value(line) for line in lines]})
 
 
 def offset_changes(request: Request) -> Response:

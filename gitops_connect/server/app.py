@@ -55,6 +55,7 @@ API = (
     Route("/clusters", api.clusters),
     Route("/clusters/{cluster}", api.cluster),
     Route("/clusters/{cluster}/plan", api.plan),
+    Route("/clusters/{cluster}/rollouts", api.rollouts),
     Route("/clusters/{cluster}/connectors/{connector:path}", api.connector),
     Route("/clusters/{cluster}/operations/{operation:path}", api.offset_change),
     Route("/connectors", api.connectors),

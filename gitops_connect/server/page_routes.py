@@ -27,6 +27,7 @@ from gitops_connect.server.served import (
     cluster_in,
     connector_in,
     connector_query,
+    declared_in,
     number,
     pull_request_in,
     served,
@@ -112,8 +113,6 @@ def connector(request: Request) -> Response:
     view = cluster_in(snapshot, request.path_params["cluster"])
     found = connector_in(one, view, request.path_params["connector"])
     planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
-    states = one.daemon.declared.states.get(view.cluster) if one.daemon.declared is not None else None
-    declared = states.by_name.get(found.name) if states is not None else None
     return _page(
         request,
         "connector.html",
@@ -122,7 +121,7 @@ def connector(request: Request) -> Response:
         one=found,
         lag=lag_words(view.lag(found.name)),
         tasks=page_values.task_lines(found, view.plan),
-        config=page_values.config_lines(declared, planned),
+        config=page_values.config_lines(declared_in(one, view.cluster, found.name), planned),
         planned=planned,
         journal=urlencode({"cluster": view.cluster, "connector": found.name}),
         steps=one.ledger.status.steps(view.cluster, found.name, limit=_RECENT),

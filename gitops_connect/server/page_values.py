@@ -327,19 +327,27 @@ def rollout_lines(histories: Mapping[ConnectorName, ConfigHistory], view: Cluste
     return list(lines.values())
 
 
-TaskLine = tuple[str, str, str, str]
-"""A part of a connector: its id in the page, its name, its state and worker, and its stack trace without secrets."""
+@dataclass(frozen=True, slots=True)
+class TaskLine:
+    """A task, or the connector itself (`name` is `connector`). `trace` is its stack trace without secrets."""
+
+    name: str
+    state: str
+    worker: str
+    trace: str
+
+    @property
+    def id(self) -> str:
+        """The id of its element in the page."""
+        return self.name if self.name == "connector" else f"task-{self.name}"
 
 
 def task_lines(one: ConnectorStatus, plan: Plan | None) -> list[TaskLine]:
     """The tasks, and the connector itself if it has FAILED."""
     ill = next((each for each in plan.unhealthy if each.name == one.name), None) if plan else None
     traces = {} if ill is None else {each.task: each.trace for each in ill.failures}
-    own = [("connector", "connector", one.state, traces[None])] if None in traces else []
-    tasks = [
-        (f"task-{task.id}", str(task.id), f"{task.state.value} on {task.worker}", traces.get(task.id, ""))
-        for task in one.parts
-    ]
+    own = [TaskLine("connector", one.state, "", traces[None])] if None in traces else []
+    tasks = [TaskLine(str(task.id), task.state.value, task.worker, traces.get(task.id, "")) for task in one.parts]
     return [*own, *tasks]
 
 

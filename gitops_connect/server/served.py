@@ -15,8 +15,9 @@ from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView, PullRequestView, Snapshot
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
+from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.server.event_stream import EventStream
 from gitops_connect.server.fleet import SIZES, USUAL_SIZE, ConnectorQuery, Fleet, Index
@@ -145,3 +146,9 @@ def connector_query(request: Request) -> ConnectorQuery:
     if size < least:
         raise HTTPException(400, f"size: expected a number from {least} to {most}")
     return ConnectorQuery.of(request.query_params, size)
+
+
+def declared_in(one: Served, cluster: ClusterName, connector: ConnectorName) -> DesiredConnector | None:
+    """What Git declares of a connector, without the values of secrets; None if it was not read or is not declared."""
+    states = None if one.daemon.declared is None else one.daemon.declared.states.get(cluster)
+    return None if states is None else states.by_name.get(connector)

@@ -20,6 +20,7 @@ from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
+from gitops_connect.server.page_values import ConfigLine, RolloutLine
 
 Value = dict[str, Any]
 
@@ -62,6 +63,18 @@ def cluster_value(view: ClusterView) -> Value:
 def connector_value(one: ConnectorStatus, view: ClusterView | None) -> Value:
     measured = replace(one, lag=view.lag(one.name) if view is not None else None)
     return {**measured.value(), "reason": one.reason.value}
+
+
+def config_value(line: ConfigLine, directory: str) -> Value:
+    """A key of a config; `live` is null if the cluster has the declared value."""
+    place = None if line.location is None else str(line.location.under(directory))
+    return {"key": line.key, "declared": line.declared, "live": line.live, "location": place}
+
+
+def rollout_value(line: RolloutLine) -> Value:
+    groups = {"failed": line.failed, "rolled_back": line.rolled_back, "waiting": line.waiting, "trying": line.trying}
+    names = {group: [one.name for one in found] for group, found in groups.items()}
+    return {"commit": line.revision, "stopped": None if line.stopped is None else line.stopped.value(), **names}
 
 
 def condition_values(cluster: ClusterName, conditions: Conditions, of: ConnectorName | None = None) -> list[Value]:

@@ -1,4 +1,4 @@
-"""Every page under the rules of axe-core, at the widths of a desktop and a phone. npm brings axe-core into the cache."""
+"""Every page under the rules of axe-core, at the widths of a desktop and of a phone. npm brings axe-core."""
 
 from __future__ import annotations
 
