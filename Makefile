@@ -10,7 +10,7 @@ JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs bench simulate soak lock clean
+.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs pictures bench simulate soak lock clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ format: setup    ## format the code and fix what ruff can fix
 docs: setup      ## generate pages and the picture of a plan from the code, and build the site in site/
 	$(BIN)/python docs/reference/generate.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+pictures: setup  ## take the screenshots of the README: of a real daemon, and of a comment (needs chromium)
+	PYTHONPATH=tests:docs/reference $(BIN)/python -m support.docs.screenshots
 
 bench: setup     ## run the benchmarks of docs/contributing/performance.md
 	$(BIN)/python -m benchmarks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,11 +16,13 @@ from gitops_connect.cli.exit_codes import exit_code
 
 @dataclass(frozen=True, slots=True)
 class ErrorSection:
-    """A title in the words of someone who meets the error, and examples of what the program prints."""
+    """A title in the words of someone who meets the error, examples of what the program prints, and its causes."""
 
     error: type[errors.GitopsConnectError]
     title: str
     examples: str
+    causes: Sequence[tuple[str, str]] = ()
+    """What is wrong, and what to do, if an error has several causes."""
 
 
 ERRORS_INTRODUCTION = """\
@@ -50,7 +52,7 @@ def situations() -> Mapping[str, list[ErrorSection]]:
     """The sections of the page, by situation."""
     listed = yaml.safe_load((Path(__file__).parent / "errors.yaml").read_text(encoding="utf-8"))
     return {
-        situation: [ErrorSection(getattr(errors, one["error"]), one["title"], one["examples"]) for one in sections]
+        situation: [ErrorSection(**{**one, "error": getattr(errors, one["error"])}) for one in sections]
         for situation, sections in listed.items()
     }
 
@@ -80,6 +82,7 @@ def explanation(error: type[errors.GitopsConnectError]) -> tuple[str, str, str]:
 def _section(section: ErrorSection) -> list[str]:
     meaning, retry, fix = explanation(section.error)
     kind, code = _facts(section).split(" | ")
+    causes = ["| cause | what to do |", "| --- | --- |", *(f"| {what} | {fix} |" for what, fix in section.causes), ""]
     return [
         f"### {section.title}",
         "",
@@ -87,6 +90,7 @@ def _section(section: ErrorSection) -> list[str]:
         section.examples.rstrip(),
         "```",
         "",
+        *(causes if section.causes else ()),
         f"- **Meaning:** {meaning}",
         f"- **Retry:** {retry}",
         f"- **What to do:** {fix}",

@@ -9,7 +9,7 @@ rules.md      every rule: trigger, severity, fix and example
 proposals.md  which statements of proposals are done, from proposals.yaml (proposals_page.py)
 helm-values.md every value of the Helm chart, from the comments of values.yaml; and values.schema.json (helm_values.py)
 ../contributing/hostile-inputs.md  who sends which hostile input, from tests/hostile/inputs.yaml (hostile_inputs.py)
-../plan.svg   a plan, drawn from the program's own coloured output (picture.py)
+../pictures/plan.svg  a plan and its apply, drawn from the program's own coloured output (picture.py)
 exit-codes.md is written by hand; tests/docs/test_docs.py holds it to the code
 """
 
@@ -91,12 +91,12 @@ def rules() -> str:
 
 
 def main() -> None:
-    """Write every page, and the picture of a plan."""
+    """Write every page, and the picture of a plan and its apply."""
     for name, text in pages().items():
         (FOLDER / name).write_text(text, encoding="utf-8")
         sys.stderr.write(f"docs/reference/{name}\n")
     PICTURE.write_text(picture(), encoding="utf-8")
-    sys.stderr.write("docs/plan.svg\n")
+    sys.stderr.write("docs/pictures/plan.svg\n")
 
 
 if __name__ == "__main__":

@@ -88,6 +88,7 @@ TABLES = {
     sections.DaemonSettings: "daemon",
     sections.ServerSettings: "server",
     sections.ForgeSettings: "forge",
+    sections.NotificationSettings: "notifications",
     sections.StrimziSettings: "strimzi",
 }
 
@@ -154,5 +155,7 @@ def _field_default(field: Any) -> str:
         if field.type == "Duration":
             is_long = value >= _DAY and value % 3600 == 0
             return f"`{value // 3600:.0f}h`" if is_long else f"`{value:g}s`"
-        return "" if value in (None, (), "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
+        if isinstance(value, tuple):
+            return ", ".join(f"`{one}`" for one in value)
+        return "" if value in (None, "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
     return "" if field.default_factory is not dataclasses.MISSING else "required"

@@ -423,8 +423,8 @@ class ClusterSettings:
     rollout_size: int = 0
     """How many connectors `run` gives another config in one reconciliation. `0`: all."""
     rollout_max_failures: int = 0
-    """After how many connectors that do not work with their new config `run` changes no other connector, until there is
-    another commit. `0`: never."""
+    """After how many connectors that do not work with their new config `run` gives no other connector its new config,
+    until their documents change or `gitops-connect rollout` continues. `0`: never."""
     topic_history: bool = False
     """Let `run` read the active topics of all connectors of the cluster, and log those that are added or removed."""
     topic_requests: int = field(default=100, metadata=POSITIVE)
