@@ -122,7 +122,9 @@ class Reader:
         os.close(keyboard)
         os.close(stdin)
         self.directory = Path((self.home / "directory").read_text().strip())
-        self.failed = f"{commands}ended with {shell.returncode}:\n{self.output}" if shell.returncode else ""
+        stopped = -signal.SIGTERM if until is not None and until in self.output else 0
+        has_failed = shell.returncode not in (0, stopped)
+        self.failed = f"{commands}ended with {shell.returncode}:\n{self.output}" if has_failed else ""
         if found := re.search(r"Connect at (http://[\d.:]+)", self.output):
             self.address = found[1].rstrip(".")
 

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(400)]
 def reader(tmp_path: Path) -> Iterator[Reader]:
     one = Reader(tmp_path)
     yield one
+    one.failed = ""
     for sandbox in tmp_path.glob("*/.sandbox"):
         one.run(f"gitops-connect sandbox down --purge --dir '{sandbox}'")
 
