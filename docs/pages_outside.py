@@ -21,9 +21,11 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).parents[1]
 TOP = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 GLOSSARY = "reference/glossary.md"
-TERMS = re.findall(r"^### (.+)$", (ROOT / "docs" / GLOSSARY).read_text(encoding="utf-8"), re.MULTILINE)
+TERMS = re.findall(r"^### ([^,\n]+)(, .*)?$", (ROOT / "docs" / GLOSSARY).read_text(encoding="utf-8"), re.MULTILINE)
+LINKED = [term for term, context in TERMS if not context]
+"""A term that also has an everyday meaning is defined with its context, as in `Target, of an offset change`."""
 NOT_PROSE = r"^```.*?^```|^    .*?$|^#.*?$|^\|.*\n\| ?-|`[^`\n]*`|!?\[[^\]]*\]\([^)]*\)|<!--.*?-->"
-PROSE = re.compile(rf"{NOT_PROSE}|\b(?P<term>{'|'.join(TERMS)})s?\b", re.MULTILINE | re.DOTALL | re.IGNORECASE)
+PROSE = re.compile(rf"{NOT_PROSE}|\b(?P<term>{'|'.join(LINKED)})s?\b", re.MULTILINE | re.DOTALL | re.IGNORECASE)
 LINK = re.compile(r"(?<!!)\[(?P<text>[^\]]*)\]\((?P<target>(?!https?:|mailto:|#)[^)#\s]+)(?P<anchor>#[^)]*)?\)")
 
 

@@ -85,7 +85,7 @@ def test_the_search_finds_a_guide_under_the_words_that_people_use() -> None:
 
 
 def test_each_term_of_the_glossary_is_defined_once_and_used() -> None:
-    terms = [term.lower() for term in pages_outside.TERMS]
+    terms = [term.lower() for term, _ in pages_outside.TERMS]
     assert len(terms) == len(set(terms))
     assert {"adopt", "external", "forge", "hold", "ledger", "unread"} <= set(terms)
     prose = "\n".join(page.read_text().lower() for page in PAGES if page.stem != "glossary")
