@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import error_page
 import pages_outside
 import settings_page
-from support.docs.docs_pages import DOCS, PAGES, ROOT, links
+from support.docs.docs_pages import DOCS, PAGES, ROOT
 from support.log_events import FIELDS
 
 from gitops_connect.cli.main import COMMANDS
@@ -19,6 +19,7 @@ REFERENCE = sorted((DOCS / "reference").rglob("*.md"))
 ROW = re.compile(r"^(?:\| |#+ )`(?:\[[\w.]+\] )?([\w. -]+)`(?: \||$)", re.MULTILINE)
 """A row of a table, or a heading, about one name."""
 HEADING = re.compile(r"^#+ `(.+)`$", re.MULTILINE)
+LINK = re.compile(r"\]\(([^)#\s]+)")
 METRICS = re.compile(r"^\| `(gitops_connect_\w+)`", re.MULTILINE)
 
 
@@ -60,7 +61,7 @@ def test_no_page_but_that_of_the_settings_explains_a_setting() -> None:
 
 
 def test_every_page_is_linked_from_another_one() -> None:
-    linked = {(page.parent / link.partition("#")[0]).resolve() for page in PAGES for link in links(page)}
+    linked = {(page.parent / link).resolve() for page in PAGES for link in LINK.findall(page.read_text())}
     start = {ROOT / name for name in ("README.md", "examples/repo/README.md")} | {DOCS / "index.md"}
     assert set(PAGES) - linked - start == set()
 
