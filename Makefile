@@ -51,7 +51,7 @@ test-thorough: test gitea kube ## run make test, and the tests that only a relea
 databases:
 	@tests/live/install-databases
 
-check: setup     ## check style, types and architecture, and run the tests that need no service: less than half a minute
+check: setup     ## check style, types and architecture, and run the tests that need no service: less than a minute
 	@$(MAKE) --no-print-directory --jobs=3 style types quick-tests
 
 style:

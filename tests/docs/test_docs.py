@@ -17,6 +17,8 @@ import picture
 import pytest
 import settings_page
 from cli_page import loaded_commands
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
 from support.docs.docs_pages import DOCS, PAGES, ROOT, Code, anchors, code, links
 from support.docs.package_source import PACKAGE
 from support.files.document_files import read
@@ -124,6 +126,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert len(listed) == len(set(listed))
     outside = {page for page in listed if (ROOT / page).exists()}
     assert set(listed) - outside == {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """`strict` makes each warning an error, such as a link that works on the forge only."""
+    build(load_config(str(ROOT / "mkdocs.yml"), site_dir=str(tmp_path)))
+    assert '<a href="reference/glossary.html#document">' in (tmp_path / "index.html").read_text()
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
