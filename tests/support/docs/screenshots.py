@@ -82,7 +82,7 @@ def status_page(one: Browser, directory: Path) -> None:
         with subprocess.Popen(command, cwd=directory, stderr=subprocess.DEVNULL) as daemon:
             try:
                 await_that(has_finished)
-                one.open("http://127.0.0.1:8090/", width=1200, height=900)
+                one.open("http://127.0.0.1:8090/connectors", width=1000, height=560)
                 one.await_that("document.getElementById('connection').textContent === 'Live'")
                 one.screenshot(PICTURES / "status-page.png")
             finally:
