@@ -58,7 +58,7 @@ FACTS: Mapping[VerdictKind, Mapping[str, Any]] = {
     VerdictKind.STOPPED: {"health": Health.SUSPENDED, "reason": HealthReason.STOPPED},
     VerdictKind.OK: {},
 }
-"""What makes each verdict apply, apart from `unmanaged`, which stands for itself."""
+"""What makes each verdict apply, apart from `unmanaged`, which has no rule."""
 NOT_OF_A_SUSPENDED_ONE = (VerdictKind.MISSING, VerdictKind.DRIFT)
 """Nothing is to be done about these before the connector is resumed."""
 
