@@ -140,7 +140,7 @@ spec:
 
 
 def _command(directory: Path, path: Path) -> float:
-    arguments = ("offsets", "check", str(path), "--connector", "orders", "--offline")
+    arguments = ("offsets", "check", "orders", str(path), "--offline")
     environment = {
         **os.environ,
         "GITOPS_CONNECT_CACHE": str(directory / "cache"),

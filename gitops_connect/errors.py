@@ -11,6 +11,7 @@ Any other exception is a bug and is reported as one (exit code 70). A mistake in
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -30,6 +31,13 @@ class GitopsConnectError(Exception):
 
     full_disk: FreeSpace | None = None
     """The disk without enough free space that is the cause. A retry can help as soon as there is more space."""
+
+
+def explanation(error: type[GitopsConnectError]) -> tuple[str, str, str]:
+    """What an error means, what is retried, and what to do: the parts of its docstring."""
+    meaning, _, rest = " ".join((inspect.getdoc(error) or "").split()).partition(" Retry: ")
+    retry, _, fix = rest.partition(" Fix: ")
+    return meaning, retry, fix
 
 
 class Waiting(GitopsConnectError):

@@ -45,7 +45,8 @@ def _command(command: Any, name: str) -> Iterator[str]:
     )
     yield ""
     every = name == "gitops-connect"  # the global options are listed once
-    parameters = [one for one in command.params if one.name != "help" and (every or one.expose_value)]
+    shown = (one for one in command.params if one.name != "help" and not getattr(one, "hidden", False))
+    parameters = [one for one in shown if every or one.expose_value]
     if parameters:
         yield "| option | meaning | value | default |"
         yield "| --- | --- | --- | --- |"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,15 +71,8 @@ def error_page() -> str:
     return "\n".join(lines) + "\n"
 
 
-def explanation(error: type[errors.GitopsConnectError]) -> tuple[str, str, str]:
-    """What it means, what is retried, and what to do: the parts of its docstring."""
-    meaning, _, rest = " ".join((inspect.getdoc(error) or "").split()).partition(" Retry: ")
-    retry, _, fix = rest.partition(" Fix: ")
-    return meaning, retry, fix
-
-
 def _section(section: ErrorSection) -> list[str]:
-    meaning, retry, fix = explanation(section.error)
+    meaning, retry, fix = errors.explanation(section.error)
     kind, code = _facts(section).split(" | ")
     causes = ["| cause | what to do |", "| --- | --- |", *(f"| {what} | {fix} |" for what, fix in section.causes), ""]
     return [

@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import dataclasses
-import inspect
-import typing
-from enum import Enum
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from generated_tables import NOTICE, cell
 
-from gitops_connect.connect.worker_heap import size_text
-from gitops_connect.settings import sections
+from gitops_connect.cli.setting_docs import TABLES, described_settings, section_meaning
 
 EXAMPLE = Path(__file__).parent / "gitops-connect.toml"
-_DAY = 24 * 3600
-_NO_VARIABLE = (
-    "Mapping[str, Credential]",
-    "Mapping[str, str]",
-    "Mapping[str, DatabaseSettings]",
-    "Mapping[str, KafkaSettings]",
-    "SkipSettings",
-    "WorkerSettings",
-)
 SETTINGS_INTRODUCTION = """\
 gitops-connect reads one settings file, in TOML: the one that `--config FILE` names, otherwise the one that the variable
 `GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
@@ -59,38 +42,6 @@ name of the cluster; gitops-connect reads it in lower case.
 ## Example with all settings
 
 """
-TYPES = {
-    "str": "string",
-    "int": "number",
-    "float": "fraction from 0 to 1",
-    "bool": "`true`, `false`",
-    "tuple[str, ...]": "list of strings",
-    "tuple[Path, ...]": "list of paths",
-    "Mapping[str, Credential]": "table of strings or credentials",
-    "Mapping[str, str]": "table of strings",
-    "Mapping[str, DatabaseSettings]": "table of tables",
-    "Mapping[str, KafkaSettings]": "table of tables",
-    "SkipSettings": "table, or a number",
-    "WorkerSettings": "table",
-    "KafkaSettings": "table",
-    "StrimziVersion": "a version such as `1.2`",
-}
-TABLES = {
-    sections.RepositorySettings: "repository",
-    sections.StateSettings: "state",
-    sections.ClusterSettings: "clusters.NAME",
-    sections.SkipSettings: "clusters.NAME.max_skip",
-    sections.DatabaseSettings: "clusters.NAME.databases.DATABASE",
-    sections.WorkerSettings: "clusters.NAME.worker",
-    sections.KafkaSettings: "clusters.NAME.kafka",
-    sections.SecretsSettings: "secrets",
-    sections.SparkSettings: "spark",
-    sections.DaemonSettings: "daemon",
-    sections.ServerSettings: "server",
-    sections.ForgeSettings: "forge",
-    sections.NotificationSettings: "notifications",
-    sections.StrimziSettings: "strimzi",
-}
 
 
 def settings() -> str:
@@ -101,61 +52,13 @@ def settings() -> str:
         lines += [
             f"## `[{name}]`",
             "",
-            _sentence(inspect.getdoc(cls) or ""),
+            section_meaning(cls),
             "",
             "| setting | meaning | type | default | environment variable |",
             "| --- | --- | --- | --- | --- |",
         ]
-        documented = _field_docs(cls)
-        for field in dataclasses.fields(cls):
-            if field.name != "name":
-                cells = (cell(documented.get(field.name, "")), _type(cls, field), _field_default(field))
-                lines.append(f"| `{field.name}` | {' | '.join(cells)} | {_variable(name, field)} |")
+        for one in described_settings(cls, name):
+            cells = (f"`{one.name}`", cell(one.meaning), one.type, one.default, one.variable)
+            lines.append(f"| {' | '.join(cells)} |")
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _variable(table: str, field: Any) -> str:
-    if field.type in _NO_VARIABLE:
-        return ""
-    path = "__".join(part.upper() for part in [*table.split("."), field.name])
-    return f"`GITOPS_CONNECT_{path}`"
-
-
-def _type(cls: type, field: Any) -> str:
-    """In the words of the introduction; the choices of an enumeration."""
-    hint = typing.get_type_hints(cls)[field.name]
-    hint = next((one for one in typing.get_args(hint) if isinstance(one, type) and issubclass(one, Enum)), hint)
-    if isinstance(hint, type) and issubclass(hint, Enum):
-        return ", ".join(f"`{one.value}`" for one in hint)
-    words = field.type.removesuffix(" | None")
-    return TYPES.get(words, words.lower())
-
-
-def _sentence(doc: str) -> str:
-    text = doc.partition(": ")[2]
-    return text[:1].upper() + text[1:]
-
-
-def _field_docs(cls: type) -> dict[str, str]:
-    """The text under each field of a dataclass."""
-    body = ast.parse(inspect.getsource(cls)).body[0].body  # type: ignore[attr-defined]  # a class has a body
-    return {
-        field.target.id: text.value.value
-        for field, text in pairwise(body)
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr)
-    }
-
-
-def _field_default(field: Any) -> str:
-    if field.default is not dataclasses.MISSING:
-        value = getattr(field.default, "value", field.default)
-        if field.type == "Size":
-            return f"`{size_text(value).replace(' ', '')}`"
-        if field.type == "Duration":
-            is_long = value >= _DAY and value % 3600 == 0
-            return f"`{value // 3600:.0f}h`" if is_long else f"`{value:g}s`"
-        if isinstance(value, tuple):
-            return ", ".join(f"`{one}`" for one in value)
-        return "" if value in (None, "") else f"`{str(value).lower() if isinstance(value, bool) else value}`"
-    return "" if field.default_factory is not dataclasses.MISSING else "required"

@@ -91,7 +91,7 @@ def acls(
     if check and output not in (AclFormat.TABLE, AclFormat.JSON):
         raise UsageError(f"--check has the formats table and json, not {output.value}")
     facts = worker_facts(chosen, os.fspath(settings.file or "the settings"))
-    cluster_commands.require_documents(settings, path)
+    path = cluster_commands.directory_of(settings, path)
     declared = cluster_commands.declared_in(settings, path)
     connectors = declared.states[chosen.name].connectors
     required = required_acls(connectors, facts, runtime.open_families(), AclOptions(prefixed, topics_exist))

@@ -13,7 +13,7 @@ import typer
 
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, worst
+from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, settings_of, worst
 from gitops_connect.cli.console import approved, bug_report, coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
@@ -48,7 +48,7 @@ def apply(
     ] = False,
 ) -> int:
     """Apply a saved plan, or make a plan and apply it after approval."""
-    if path is not None and not trusted:
+    if not trusted and (path is not None or not settings_of(context).repository.url):
         _require_merged()
     saved, report = None, TextReport(coloured=coloured(sys.stdout))
     if path is not None and not path.is_dir():
@@ -56,6 +56,8 @@ def apply(
         echo(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
     with cluster_commands.opened(context) as runtime:
+        path = cluster_commands.directory_of(runtime.settings, path)
+        cluster_commands.tell_directory(path)
         planned = cluster_commands.plan_clusters(runtime, path, _clusters(runtime, saved, cluster))
         plans, errors = planned.plans, len(planned.diagnostics.errors)
         show_problems(planned.diagnostics)

@@ -43,7 +43,7 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
     """The state that the directory `path` declares, or else the repository. `caches` stores what was read."""
     from gitops_connect.declare import Caches, DeclareOptions, declare  # noqa: PLC0415 - see above
 
-    with closing(open_source(settings, path)) as source:
+    with closing(open_source(settings, path if path is not None else default_directory(settings))) as source:
         options = DeclareOptions.of(settings)
         declared = declare(source, settings.clusters or None, caches or Caches(), options=options)
     report_bugs(declared.diagnostics)
@@ -52,7 +52,7 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
 
 def repository_of(settings: Settings) -> Declared | None:
     """The declared state; None if no repository is configured, or if it cannot be read, which a note reports."""
-    if not settings.repository.url:
+    if not settings.repository.url and default_directory(settings) is None:
         return None
     try:
         return declared_in(settings, None)
@@ -61,11 +61,30 @@ def repository_of(settings: Settings) -> Declared | None:
         return None
 
 
-def require_documents(settings: Settings, path: Path | None) -> None:
-    """For commands that take a directory: raise UsageError if neither that nor a repository is given."""
-    if path is None and not settings.repository.url:
+def directory_of(settings: Settings, path: Path | None) -> Path | None:
+    """The directory that a command reads: the given one, else the default; None: the repository of the settings.
+
+    Raises UsageError if there is none of them.
+    """
+    found = path if path is not None else default_directory(settings)
+    if found is None and not settings.repository.url:
         require_some(settings)
         raise UsageError(f"{NO_REPOSITORY}, or give the command a directory with documents")
+    return found
+
+
+def default_directory(settings: Settings) -> Path | None:
+    """Without a repository, the directory of the settings file, if `clusters` is in it, as `init` makes it."""
+    if settings.repository.url or settings.file is None or not (settings.directory / "clusters").is_dir():
+        return None
+    here = Path.cwd()
+    return settings.directory.relative_to(here) if settings.directory.is_relative_to(here) else settings.directory
+
+
+def tell_directory(path: Path | None) -> None:
+    """Say that a directory is read instead of the repository."""
+    if path is not None:
+        echo(f"Reading documents from the directory {path}, not from a Git repository.")
 
 
 def shown_directory(settings: Settings, path: Path | None) -> str:
@@ -102,11 +121,9 @@ class Planned:
 def plan_clusters(
     runtime: Runtime, path: Path | None, clusters: Sequence[ClusterName], *, untrusted: bool = False
 ) -> Planned:
+    """The plans of the clusters. `path` is a directory to read instead of the repository."""
     from gitops_connect.propose import ProposeOptions, propose  # noqa: PLC0415 - see above
 
-    require_documents(runtime.settings, path)
-    if path is not None:
-        echo(f"Reading documents from the directory {path}, not from a Git repository.")
     with progress("Planning") as update:
         update("reading the repository")
         declared = declared_in(runtime.settings, path)

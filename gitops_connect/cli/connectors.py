@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cache
@@ -18,7 +18,20 @@ from gitops_connect.cli.cluster_commands import opened, repository_of
 from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, settings_of, worst
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Cluster, Clusters, ListOutput, TableOutput, group, in_format, listing
+from gitops_connect.cli.options import (
+    Cluster,
+    Clusters,
+    ListOutput,
+    NamedConnector,
+    NamedConnectors,
+    TableOutput,
+    group,
+    in_format,
+    listing,
+)
+from gitops_connect.cli.progress import progress
+from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
+from gitops_connect.cli.watching import Interval, Listing, Watches, watch_interval, watch_listing
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
@@ -58,7 +71,6 @@ if TYPE_CHECKING:
 
 get, describe, restart = group(), group(), group()
 
-Name = Annotated[str, typer.Argument(help="The connector's name.")]
 Row = dict[str, str]
 
 
@@ -66,24 +78,48 @@ Row = dict[str, str]
 @get.command()
 def connectors(
     context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="Only these connectors. [default: all]")
-    ] = None,
+    names: NamedConnectors = None,
     cluster: Clusters = None,
+    selector: Selectors = None,
+    label: Labels = None,
+    show_labels: ShowLabels = False,
+    watches: Watches = False,
+    interval: Interval = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
-    """List the connectors of the clusters."""
+    """List the connectors of the clusters.
+
+    Labels are read from the repository.
+    """
+    selection, pause = Selection.of(selector, label), watch_interval(output, interval, watches=watches)
     known: set[str] = set()
+    declared = cache(lambda: _required(repository_of(settings_of(context)), label))
 
     def rows(runtime: Runtime, name: ClusterName) -> list[Row]:
         ownership = runtime.ledger.ownership(name)
         there, _ = runtime.clients[name].connectors()
         known.update(there)
-        shown = [key for key in sorted(there) if not names or key in names]
-        return [connector_row(name, there[key], ownership.get(key)) for key in shown]
+        labels = _labels(declared(), name) if selection.labels or show_labels else {}
+        shown = [
+            key for key in sorted(there) if (not names or key in names) and selection.includes(key, labels.get(key, {}))
+        ]
+        added = {key: {"labels": label_words(labels.get(key, {}))} if show_labels else {} for key in shown}
+        return [{**connector_row(name, there[key], ownership.get(key)), **added[key]} for key in shown]
 
-    clusters, failures = _list(context, cluster, CONNECTOR_HEADERS, rows, output)
+    headers = (*CONNECTOR_HEADERS, *(["LABELS"] if show_labels else []))
+    clusters, failures = _list(context, cluster, headers, rows, output, pause)
     return worst(failures) if failures else _report_missing(names or (), known, clusters)
+
+
+def _required(declared: Declared | None, label: Collection[str] | None) -> Declared | None:
+    if declared is None and label:
+        raise UsageError("--label needs the documents, which have the labels; set `url` in [repository]")
+    return declared
+
+
+def _labels(declared: Declared | None, cluster: ClusterName) -> Mapping[ConnectorName, Mapping[str, str]]:
+    state = declared.states.get(cluster) if declared is not None else None
+    return {one.name: one.labels for one in state.connectors} if state is not None else {}
 
 
 def _report_missing(names: Collection[str], known: Collection[str], clusters: Collection[ClusterName]) -> ExitCode:
@@ -97,9 +133,7 @@ def _report_missing(names: Collection[str], known: Collection[str], clusters: Co
 @get.command()
 def topics(
     context: typer.Context,
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="CONNECTOR", help="Only these connectors. [default: all]")
-    ] = None,
+    names: NamedConnectors = None,
     topic: Annotated[
         list[str] | None,
         typer.Option("--topic", metavar="TOPIC", help="Only the connectors that use this topic; may be repeated."),
@@ -157,26 +191,46 @@ def _list(
     headers: Sequence[str],
     rows: Callable[[Runtime, ClusterName], list[Row]],
     output: TableOutput,
+    pause: float = 0,
 ) -> tuple[tuple[ClusterName, ...], Failures]:
-    """Print the rows of each cluster. Returns the clusters, and the errors of those that failed."""
+    """Print the rows of each cluster, with `pause` again and again. Returns the clusters, and the errors of others."""
     with opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, names)
-        found, failures = each_cluster(clusters, lambda cluster: rows(runtime, cluster))
-    values = [value for one in found for value in one]
-    emit(listing(headers, [list(value.values()) for value in values], values, output))
+        clusters, failures = chosen_in(runtime.settings, names), Failures()
+
+        def read() -> Listing:
+            with progress("Reading") as say:
+
+                def one(name: ClusterName) -> list[Row]:
+                    say(f"cluster {name}")
+                    return rows(runtime, name)
+
+                found, failed = each_cluster(clusters, one)
+            failures[:] = failed
+            values = [value for one in found for value in one]
+            return Listing(headers, [list(value.values()) for value in values], values, is_complete=not failed)
+
+        if pause:
+            watch_listing(read, pause, output)
+            return clusters, []
+        found = read()
+    emit(listing(headers, found.rows, found.values, output))
     return clusters, failures
 
 
 @describe.command("connectors", hidden=True)
 @describe.command("connector")
 def describe_connectors(
-    context: typer.Context, name: Name, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE
+    context: typer.Context, name: NamedConnector, cluster: Clusters = None, output: ListOutput = TableOutput.TABLE
 ) -> int:
     """Show the state, tasks, config and ownership of a connector."""
     with opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
         declared = cache(lambda: repository_of(runtime.settings))
-        found, failures = each_cluster(clusters, lambda one: _described(runtime, one, ConnectorName(name), declared))
+        with progress("Reading") as say:
+            say(f"connector {name}")
+            found, failures = each_cluster(
+                clusters, lambda one: _described(runtime, one, ConnectorName(name), declared)
+            )
     values = [value for value in found if value]
     if values:
         emit(in_format(output, values, lambda: "\n".join(outline(value) for value in values)))
@@ -280,7 +334,7 @@ def _passwords(client: ConnectClient, version: ConnectVersion, observed: Observe
 @restart.command("connector")
 def restart_connector(
     context: typer.Context,
-    name: Name,
+    name: NamedConnector,
     task: Annotated[
         list[int] | None,
         typer.Option("--task", metavar="NUMBER", min=0, help="Restart only this task; may be repeated."),
@@ -316,7 +370,9 @@ def restart_connector(
         watched = Watched(limits.min_running, failed_parts(seen), open_families()) if limits.min_running else None
         echo(f"Restarting {name} on {where}.")
         execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
-        result = restart_alone(execution, requested, client, clock)
+        with progress("Restarting") as say:
+            say(f"waiting until {name} works")
+            result = restart_alone(execution, requested, client, clock)
     if result.result is Result.UNCONFIRMED:
         echo(f"{name} on {where} was restarted; not confirmed yet: {result.message}")
         return ExitCode.UNCONFIRMED

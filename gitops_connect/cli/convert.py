@@ -14,6 +14,7 @@ from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
+from gitops_connect.cli.progress import progress
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import FileFormat, TargetFormat
 from gitops_connect.exchange.document_text import json_body, needed_secrets, text_of
@@ -58,8 +59,11 @@ def convert(
     """
     settings = settings_of(context)
     strimzi = replace(settings.strimzi_options, workers=settings.strimzi.workers or to is TargetFormat.STRIMZI)
-    declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out, strimzi)
-    converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)
+    with progress("Converting") as say:
+        say("reading the files")
+        declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out, strimzi)
+        say("converting the connectors")
+        converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)
     if out is None:
         _print(converted, to)
         files = [_STDOUT] * len(converted)

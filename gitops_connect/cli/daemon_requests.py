@@ -29,6 +29,7 @@ from gitops_connect.report.printable import escaped, one_line
 from gitops_connect.report.table import as_json
 from gitops_connect.runtime import SystemClock
 from gitops_connect.server.daemon_client import DaemonClient, daemon_url
+from gitops_connect.settings.sections import ServerSettings
 
 Answer = Mapping[str, Any]
 Server = Annotated[
@@ -53,15 +54,28 @@ def reconcile(
     It polls the repository first. The daemon needs `listen` and `token` in the section `server` of its settings, and
     this command the same token.
     """
-    settings = settings_of(context).server
-    seconds = _seconds(timeout)
+    settings, seconds = settings_of(context).server, _seconds(timeout)
+    if wait:
+        return await_reconciliation(settings, cluster, server, seconds)
+    with closing(daemon_with_token(settings, server)) as client:
+        client.reconcile(cluster)
+    emit("The daemon reconciles now.\n")
+    return ExitCode.DONE
+
+
+def daemon_with_token(settings: ServerSettings, server: str | None = None) -> DaemonClient:
+    """A client that may let the daemon reconcile. No request is sent yet. Raises UsageError."""
     if settings.token is None:
         raise UsageError("[server] token is not set; the daemon accepts requests only with this token")
-    with closing(DaemonClient(daemon_url(settings, server), settings.token.read())) as client:
+    return DaemonClient(daemon_url(settings, server), settings.token.read())
+
+
+def await_reconciliation(
+    settings: ServerSettings, cluster: str | None, server: str | None = None, seconds: float = 600
+) -> ExitCode:
+    """Let the daemon reconcile, wait until it has done so, and show its steps."""
+    with closing(daemon_with_token(settings, server)) as client:
         number = client.reconcile(cluster)
-        if not wait:
-            emit("The daemon reconciles now.\n")
-            return ExitCode.DONE
         with progress("Reconciling") as update:
             update("waiting for the daemon")
             late = f"the reconciliation did not end within {seconds:g}s; the daemon continues with it"

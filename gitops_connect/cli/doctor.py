@@ -50,6 +50,7 @@ def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> in
     """Check settings, repository, forge, ledger, clusters and tools."""
     with progress("Checking") as update:
         findings = []
+        update("settings, tools and repository")
         for finding in _checks(context):
             update(finding.part)
             findings.append(finding)

@@ -23,6 +23,22 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
+EXIT_CODES = {
+    ExitCode.DONE: "Success, or nothing to do.",
+    ExitCode.FAILED: "A step, a request or a check failed, or an object that you named does not exist.",
+    ExitCode.CHANGES: "There are changes: from `plan --detailed-exitcode` and `offsets diff`.",
+    ExitCode.DRIFT: "From `plan --drift-exitcode`: a cluster was changed since the last apply. From `acls --check`: the"
+    " brokers do not grant all permissions that are needed.",
+    ExitCode.INVALID: "Documents or offset manifests have errors, or `convert` did not convert something.",
+    ExitCode.STALE: "The saved plan is stale, or another process holds the lease of the cluster.",
+    ExitCode.UNCONFIRMED: "Every change is in place, but it is not confirmed yet that a connector works.",
+    ExitCode.USAGE: "The command line or the settings are wrong.",
+    ExitCode.BUG: "A bug in gitops-connect. stderr contains a report that you can paste into an issue.",
+    ExitCode.INTERRUPTED: "Ended by Ctrl-C or SIGTERM, after the steps in progress.",
+}
+"""What each means in short, for `explain`."""
+
+
 def worst_code(codes: Collection[ExitCode]) -> ExitCode:
     """The code of a command for several clusters; DONE if none of the codes is worse."""
     order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.UNCONFIRMED, ExitCode.INVALID)

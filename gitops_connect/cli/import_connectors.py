@@ -15,6 +15,7 @@ from gitops_connect.cli.convert import convert_options, secrets_note
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Force
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.selection import Selectors
 from gitops_connect.connect.capabilities import GET_OFFSETS
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all, left_out
@@ -40,12 +41,7 @@ def import_connectors(
     cluster: Annotated[
         str | None, typer.Option("--cluster", metavar="NAME", help="The cluster. [default: the only one]")
     ] = None,
-    selector: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--selector", metavar="GLOB", help="Only connectors with such a name; may be repeated. [default: all]"
-        ),
-    ] = None,
+    selector: Selectors = None,
     with_offsets: Annotated[
         bool, typer.Option("--with-offsets", help="Also write the current offsets, as offset manifests.")
     ] = False,
@@ -63,14 +59,28 @@ def import_connectors(
     """
     settings = settings_of(context)
     name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
-    known = _known(settings, name, output)
-    own = known.own(output.directory(name), file_format.suffix) if force else {}
+    _, problems = import_cluster(settings, name, output, selector or (), with_offsets=with_offsets)
+    _ignore_ledger(settings)
+    return ended(problems)
+
+
+def import_cluster(
+    settings: Settings,
+    name: ClusterName,
+    output: OutputFiles,
+    selector: Collection[str] = (),
+    *,
+    with_offsets: bool = False,
+) -> tuple[list[Converted], Mapping[ConnectorName, str]]:
+    """Write the connectors of the cluster. Returns those that were written, and why others could not be imported."""
+    known, file_format = _known(settings, name, output), output.target
+    own = known.own(output.directory(name), file_format.suffix) if output.force else {}
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
         say(f"reading the connectors of {name}")
         if with_offsets:
             clients[name].require(GET_OFFSETS)
-        found = read_cluster(clients[name], selector or (), SystemClock(), known.files.keys() - own.keys())
-        _report_reading(found, known, out)
+        found = read_cluster(clients[name], selector, SystemClock(), known.files.keys() - own.keys())
+        _report_reading(found, known, output.root)
         converted = convert_all(found.declarations, _options(settings, file_format, known.variables(but=own.values())))
         failed = {**found.failed, **lossy(converted, file_format, settings.strimzi_options, strictly=True)}
         written = [one for one in converted if one.source.name not in failed]
@@ -79,8 +89,7 @@ def import_connectors(
         files = dict(zip(paths, written, strict=True)) if with_offsets else {}
         unread = save_offsets(clients[name], output, files, say) if with_offsets else {}
     _report(written, output, name)
-    _ignore_ledger(settings)
-    return _ended({**failed, **unread})
+    return written, {**failed, **unread}
 
 
 def _ignore_ledger(settings: Settings) -> None:
@@ -113,7 +122,8 @@ def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
     return clusters[0]
 
 
-def _ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
+def ended(problems: Mapping[ConnectorName, str]) -> ExitCode:
+    """Print why connectors could not be imported. Returns the exit code."""
     for connector, why in problems.items():
         echo(f"error: connector {connector}: {found_unaddressable(connector) or why}")
     return ExitCode.FAILED if problems else ExitCode.DONE

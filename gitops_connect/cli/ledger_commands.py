@@ -15,6 +15,7 @@ from gitops_connect.cli.clusters import chosen_in, each_cluster, settings_of, wo
 from gitops_connect.cli.console import approved, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, group, in_format, listing
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.tables import OffsetsPart
@@ -223,7 +224,8 @@ def export(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
-    with closing(open_ledger(settings_of(context))) as ledger:
+    with progress("Exporting") as say, closing(open_ledger(settings_of(context))) as ledger:
+        say("reading the ledger")
         text = output(write_archive(ledger.export()))
     if file is None:
         emit(text)
@@ -243,8 +245,10 @@ def import_(
     ] = False,
 ) -> int:
     """Import an exported ledger into an empty ledger."""
-    archive = read_archive(_read(file), str(file))
-    with closing(open_ledger(settings_of(context))) as ledger:
+    with progress("Importing") as say, closing(open_ledger(settings_of(context))) as ledger:
+        say(f"reading {file}")
+        archive = read_archive(_read(file), str(file))
+        say("writing the ledger")
         restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
     echo(

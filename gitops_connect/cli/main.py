@@ -30,6 +30,7 @@ class CommandEntry(NamedTuple):
 
 
 COMMANDS = {
+    "init": CommandEntry("init", "init", "Create the files of a new repository."),
     "validate": CommandEntry("validate", "validate", "Check documents, offset manifests and connector configs."),
     "plan": CommandEntry("plan", "plan", "Show the changes that apply would make."),
     "apply": CommandEntry("apply", "apply", "Apply a saved plan, or make a plan and apply it after approval."),
@@ -37,6 +38,7 @@ COMMANDS = {
     "reconcile": CommandEntry("daemon_requests", "reconcile", "Let the running daemon reconcile at once."),
     "review": CommandEntry("daemon_requests", "review", "Show what merging a pull request would do."),
     "status": CommandEntry("plan", "status", "Show whether each connector is in sync and healthy."),
+    "explain": CommandEntry("explain", "explain", "Explain a field, a rule, an error, a setting, or a connector."),
     "import": CommandEntry("import_connectors", "import_connectors", "Write the connectors of a cluster as documents."),
     "convert": CommandEntry("convert", "convert", "Convert connectors from and to the formats of other tools."),
     "doctor": CommandEntry("doctor", "doctor", "Check settings, repository, forge, ledger, clusters and tools."),

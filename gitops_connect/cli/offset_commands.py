@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import islice
@@ -23,6 +23,7 @@ from gitops_connect.cli.options import (
     OUTPUT,
     AllOffsets,
     Cluster,
+    Connector,
     Force,
     ListOutput,
     Offline,
@@ -36,9 +37,9 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.cli.plan import shown_moves
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.watching import end_watch, seconds_of
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
-from gitops_connect.model.clock import parse_duration
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.lag import PartitionLag
 from gitops_connect.model.manifests import SavedOffsets
@@ -85,7 +86,6 @@ from gitops_connect.settings.sections import Settings
 
 app = group()
 
-Connector = Annotated[str, typer.Argument(metavar="CONNECTOR", help="The connector's name.")]
 _MANIFEST = typer.Argument(
     metavar="FILE",
     help="An offset manifest: JSON, YAML, JSON Lines, CSV (each also .gz, .zst) or Parquet; a directory; or a"
@@ -100,11 +100,11 @@ Save = Annotated[
 Watches = Annotated[
     bool,
     typer.Option(
-        "--watch", help="Then print each partition whose offset changes, until Ctrl-C; -o json prints JSON Lines."
+        "-w", "--watch", help="Then print each partition whose offset changes, until Ctrl-C; -o json prints JSON Lines."
     ),
 ]
 Manifest = Annotated[Path, _MANIFEST]
-Manifests = Annotated[list[Path], _MANIFEST]
+Manifests = Annotated[list[Path] | None, _MANIFEST]
 Replace = Annotated[
     bool,
     typer.Option("--replace", help="Use `operation: replace`: offsets that the manifest does not list are removed."),
@@ -145,7 +145,7 @@ def get(
     if watches:
         if save is not None or output is TableOutput.YAML:
             raise UsageError("--watch prints a table or JSON Lines; it excludes --save and -o yaml")
-        return _watch(settings, name, cluster, _seconds(interval or "5s"), output)
+        return _watch(settings, name, cluster, seconds_of(interval or "5s"), output)
     if interval is not None:
         raise UsageError("--interval needs --watch")
     file = OffsetFile(save, force) if save is not None else None
@@ -185,13 +185,6 @@ def _lags(
         return NO_LAGS
 
 
-def _seconds(interval: str) -> float:
-    with suppress(ValueError):
-        if seconds := parse_duration(interval):
-            return seconds
-    raise UsageError(f"--interval: expected a duration such as 5s or 1m, found {interval!r}")
-
-
 def _watch(
     settings: Settings, name: ConnectorName, cluster: str | None, interval: float, output: TableOutput
 ) -> ExitCode:
@@ -201,7 +194,7 @@ def _watch(
         client = clients[locate(clients, name, echo_note)]
         observed = client.connectors()[0].get(name)
         shape = open_families().shape(observed.config) if observed is not None else None
-        with suppress(KeyboardInterrupt), interruptible(_end):
+        with suppress(KeyboardInterrupt), interruptible(end_watch):
             read = partial(read_watched, client, name, directory)
             for at, seconds, offsets in watch(read, interval, SystemClock(), echo_note):
                 if before is None:
@@ -211,10 +204,6 @@ def _watch(
                     emit((watched_values if is_json else watched_lines)(moved, at, seconds))
                 before = offsets
     return ExitCode.DONE
-
-
-def _end() -> None:
-    raise KeyboardInterrupt
 
 
 def _few(offsets: Offsets) -> str:
@@ -354,10 +343,9 @@ def _checked(
 @app.command()
 def check(
     context: typer.Context,
-    files: Manifests,
-    connector: Annotated[
-        str, typer.Option("--connector", metavar="NAME", help="The connector that the manifest is for.")
-    ],
+    connector: Connector,
+    files: Manifests = None,
+    named: Annotated[str | None, typer.Option("--connector", hidden=True, help="The former way to say it.")] = None,
     directory: Annotated[
         Path | None,
         typer.Option("--directory", metavar="DIR", help="Read this directory instead of the configured repository."),
@@ -380,13 +368,15 @@ def check(
     """Check offset manifests against their connector.
 
     The connector's config is read from the repository, or from the cluster if the repository does not declare it.
-    Each FILE is a manifest of its own.
+    Each FILE is a manifest of its own. The exit code is that of `plan` for a document with such a manifest: 4 if it has
+    errors or an effect without --acknowledge, and 1 if a cluster does not return the current offsets.
     """
+    name, files = _connector_and_files(connector, files or [], named)
     if len(files) > 1 and (report is not None or output is ProblemOutput.JSON):
         raise UsageError("--report and -o json are for one FILE; found several")
     if report is not None:
         new_directory(report, force=force)
-    settings, name = settings_of(context), ConnectorName(connector)
+    settings = settings_of(context)
     subject = partial(read_subject, settings, name, cluster=cluster, directory=directory, offline=offline)
     options = [CheckOptions(file, name, _kind(replace), report) for file in files]
     checked = [_checked(settings, one, acknowledge, subject) for one in options]
@@ -397,7 +387,29 @@ def check(
     if report is not None:
         manifest_checks.write_page(checked[0], report, f"gitops-connect {__version__}")
         echo(f"Report: {report / 'index.html'}")
-    return ExitCode.INVALID if any(one.diagnostics.errors for one in checked) else ExitCode.DONE
+    return _check_code(checked, diagnostics, acknowledge or ())
+
+
+def _check_code(
+    checked: Sequence[CheckedManifest], diagnostics: Diagnostics, acknowledged: Collection[Acknowledgement]
+) -> ExitCode:
+    """The code that `plan` has for a document with such a manifest and these acknowledgements."""
+    if diagnostics.bugs:
+        return ExitCode.BUG
+    if any(one.is_unreadable for one in checked):
+        return ExitCode.FAILED
+    is_missing = any(not set(one.acknowledge) <= set(acknowledged) for one in checked)
+    return ExitCode.INVALID if diagnostics.errors or is_missing else ExitCode.DONE
+
+
+def _connector_and_files(first: str, files: list[Path], named: str | None) -> tuple[ConnectorName, list[Path]]:
+    """The arguments in their order, or in that of earlier versions: FILE... --connector NAME."""
+    if named is not None:
+        echo_note("--connector is outdated; the order is now: gitops-connect offsets check CONNECTOR FILE...")
+        return ConnectorName(named), [Path(first), *files]
+    if not files:
+        raise UsageError("FILE is missing; the order is: gitops-connect offsets check CONNECTOR FILE...")
+    return ConnectorName(first), files
 
 
 def _problems(checked: CheckedManifest) -> str:

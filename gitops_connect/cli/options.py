@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from gitops_connect.cli.completion import complete_clusters, complete_connectors
 from gitops_connect.cli.console import echo
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.report.code_scanning import code_quality, sarif, workflow_commands
@@ -51,10 +52,31 @@ class TextOutput(Enum):
 
 Clusters = Annotated[
     list[str] | None,
-    typer.Option("--cluster", metavar="NAME", help="Only this cluster; may be repeated. [default: all]"),
+    typer.Option(
+        "--cluster",
+        metavar="NAME",
+        help="Only this cluster; may be repeated. [default: all]",
+        autocompletion=complete_clusters,
+    ),
 ]
 Cluster = Annotated[
-    str | None, typer.Option("--cluster", metavar="NAME", help="The cluster, if several clusters have the connector.")
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME",
+        help="The cluster, if several clusters have the connector.",
+        autocompletion=complete_clusters,
+    ),
+]
+Connector = Annotated[
+    str, typer.Argument(metavar="CONNECTOR", help="The connector's name.", autocompletion=complete_connectors)
+]
+NamedConnector = Annotated[
+    str, typer.Argument(metavar="NAME", help="The connector's name.", autocompletion=complete_connectors)
+]
+NamedConnectors = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="NAME", help="Only these connectors. [default: all]", autocompletion=complete_connectors),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 Directory = Annotated[

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gitops_connect.cli import global_options
-from gitops_connect.cli.cluster_commands import Planned, opened, plan_clusters
-from gitops_connect.cli.clusters import chosen_in, worst
+from gitops_connect.cli.cluster_commands import Planned, directory_of, opened, plan_clusters, tell_directory
+from gitops_connect.cli.clusters import Failures, chosen_in, worst
 from gitops_connect.cli.console import coloured, echo, echo_note, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import (
@@ -27,10 +27,12 @@ from gitops_connect.cli.options import (
     is_untrusted,
     listing,
 )
+from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
+from gitops_connect.cli.watching import Interval, Listing, Watches, watch_interval, watch_listing
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.lag import Lags
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.propose import Proposal
@@ -64,7 +66,8 @@ def plan(
 ) -> int:
     """Show the changes that apply would make."""
     with opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, cluster)
+        clusters, path = chosen_in(runtime.settings, cluster), directory_of(runtime.settings, path)
+        tell_directory(path)
         planned = plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
         revision, file = planned.declared.revision, str(path) if path else None
         origin = PlanOrigin(runtime.clock.now(), revision, file, planned.directory)
@@ -117,6 +120,11 @@ def status(
     context: typer.Context,
     path: Directory = None,
     cluster: Clusters = None,
+    selector: Selectors = None,
+    label: Labels = None,
+    show_labels: ShowLabels = False,
+    watches: Watches = False,
+    interval: Interval = None,
     output: ListOutput = TableOutput.TABLE,
     exit_code: Annotated[
         bool, typer.Option("--exit-code", help="Exit with 1 unless every connector is in sync and healthy.")
@@ -126,43 +134,96 @@ def status(
     """Show whether each connector is in sync and healthy.
 
     Connectors that are paused or stopped as declared count as healthy. Unmanaged connectors are listed, and do not
-    affect the exit code.
+    affect the exit code. Errors in documents do, also if --selector or --label leaves their connectors out.
     """
+    selection, pause = Selection.of(selector, label), watch_interval(output, interval, watches=watches)
+    is_unmerged = is_untrusted(untrusted)
     with opened(context) as runtime:
-        clusters = chosen_in(runtime.settings, cluster)
-        planned = plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
-        made, directory = planned.made, planned.directory
-        documents = planned.declared.diagnostics.under(directory)
-        unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
-        statuses = [
-            status
-            for proposal, found in zip(made, unhealthy_ones, strict=True)
-            for status in _statuses(runtime, proposal, found, documents, directory)
-        ]
-        lines = [line for proposal in made for line in _of_cluster(runtime, proposal, path)]
-        lags = {proposal.plan.cluster: _lags(runtime, proposal) for proposal in made}
-        statuses = [replace(one, lag=lags[one.cluster].get(one.name)) for one in statuses]
-        with_lag = any(runtime.cluster(one).lag_interval for one in lags)
-    unmatched = [line for proposal in made for line in connector_status.unplaced(proposal.plan, statuses)]
-    headers, rows = connector_status.status_table(statuses, with_lag=with_lag)
-    emit(listing(headers, rows, [one.value() for one in statuses], output))
-    errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
-    more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
-    for line in (*lines, *unmatched, *_problems(errors, only_planned), *more):
+        clusters, path = chosen_in(runtime.settings, cluster), directory_of(runtime.settings, path)
+        tell_directory(path)
+
+        def read() -> _Statuses:
+            return _read_statuses(runtime, plan_clusters(runtime, path, clusters, untrusted=is_unmerged), path)
+
+        if pause:
+            return watch_listing(lambda: read().listing(selection, show_labels=show_labels), pause, output)
+        found = read()
+    shown = found.listing(selection, show_labels=show_labels)
+    emit(listing(shown.headers, shown.rows, shown.values, output))
+    for line in found.notes:
         echo(line)
-    if planned.failures:
-        return worst(planned.failures)
-    is_fine = all(one.is_fine for one in statuses) and not (unmatched or errors or only_planned)
+    if found.failures:
+        return worst(found.failures)
+    is_fine = found.is_complete and all(one.is_fine for one in found.selected(selection))
     return ExitCode.FAILED if exit_code and not is_fine else ExitCode.DONE
 
 
-def _statuses(
+@dataclass(frozen=True, slots=True)
+class _Statuses:
+    """The connectors of the clusters that could be read, what else there is to say, and the errors of the others.
+
+    `is_complete` is False if there is an error in a document, or an offset change whose connector has no row.
+    """
+
+    found: list[ConnectorStatus]
+    labels: Mapping[tuple[ClusterName, ConnectorName], Mapping[str, str]]
+    with_lag: bool
+    notes: tuple[str, ...]
+    is_complete: bool
+    failures: Failures
+
+    def selected(self, selection: Selection) -> list[ConnectorStatus]:
+        return [one for one in self.found if selection.includes(one.name, self._labels(one))]
+
+    def listing(self, selection: Selection, *, show_labels: bool) -> Listing:
+        statuses = self.selected(selection)
+        headers, rows = connector_status.status_table(statuses, with_lag=self.with_lag)
+        values = [{**one.value(), "labels": dict(self._labels(one))} for one in statuses]
+        if show_labels:
+            headers = (*headers, "LABELS")
+            rows = [(*row, label_words(self._labels(one))) for row, one in zip(rows, statuses, strict=True)]
+        return Listing(headers, rows, values, is_complete=not self.failures)
+
+    def _labels(self, one: ConnectorStatus) -> Mapping[str, str]:
+        return self.labels.get((one.cluster, one.name), {})
+
+
+def _read_statuses(runtime: Runtime, planned: Planned, path: Path | None) -> _Statuses:
+    made, directory = planned.made, planned.directory
+    documents = planned.declared.diagnostics.under(directory)
+    unhealthy_ones = [find_unhealthy(proposal.situation) for proposal in made]
+    statuses = [
+        status
+        for proposal, found in zip(made, unhealthy_ones, strict=True)
+        for status in connector_statuses(runtime, proposal, found, documents, directory)
+    ]
+    lines = [line for proposal in made for line in _of_cluster(runtime, proposal, path)]
+    lags = {proposal.plan.cluster: _lags(runtime, proposal) for proposal in made}
+    unmatched = [line for proposal in made for line in connector_status.unplaced(proposal.plan, statuses)]
+    errors, only_planned = len(documents.errors), sum(len(proposal.diagnostics.errors) for proposal in made)
+    more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
+    return _Statuses(
+        [replace(one, lag=lags[one.cluster].get(one.name)) for one in statuses],
+        {
+            (cluster, one.name): one.labels
+            for cluster, state in planned.declared.states.items()
+            for one in state.connectors
+        },
+        any(runtime.cluster(one).lag_interval for one in lags),
+        (*lines, *unmatched, *_problems(errors, only_planned), *more),
+        not (unmatched or errors or only_planned),
+        planned.failures,
+    )
+
+
+def connector_statuses(
     runtime: Runtime,
     proposal: Proposal,
     unhealthy_ones: Mapping[ConnectorName, UnhealthyConnector],
     documents: Diagnostics,
     directory: str,
 ) -> list[ConnectorStatus]:
+    """Each connector of the cluster, with the time since when it has its health."""
     desired, observed = proposal.situation.desired, proposal.situation.observed
     problems = connector_status.problems_by_connector(desired, documents, proposal.diagnostics.under(directory))
     failures = runtime.ledger.status.failed_steps(proposal.plan.cluster)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
@@ -39,13 +38,9 @@ def silent(text: str, done: int | None = None, total: int | None = None) -> None
 def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
     """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block.
 
-    If stderr is not a terminal, nothing is shown, or with `lines`, a line for each activity and another one every 10
-    seconds.
+    If stderr is not a terminal, a line every 10 seconds says what is done, and with `lines` also each new activity.
     """
-    if not sys.stderr.isatty():
-        yield _ActivityLines(title).update if lines else silent
-        return
-    display = _Display(title)
+    display = _Display(title) if sys.stderr.isatty() else _ActivityLines(title, at_once=lines)
     display.schedule()
     try:
         yield display.update
@@ -54,15 +49,37 @@ def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
 
 
 class _ActivityLines:
-    def __init__(self, title: str) -> None:
-        self._title = title
-        self._activity, self._next = "", 0.0
+    """The lines of one `progress` block. A thread prints those of an activity that reports nothing for long."""
+
+    def __init__(self, title: str, *, at_once: bool) -> None:
+        self._title, self._at_once = title, at_once
+        self._work: tuple[str, int | None, int | None] = ("", None, None)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, name="progress", daemon=True)
+
+    def schedule(self) -> None:
+        self._thread.start()
 
     def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        activity, now = text.lstrip("0123456789 "), time.monotonic()
-        if activity != self._activity or now >= self._next:
-            self._activity, self._next = activity, now + EVERY
-            echo(f"{self._title}: {_counted(text, done, total)}")
+        is_new = _activity(text) != _activity(self._work[0])
+        self._work = text, done, total
+        if is_new and self._at_once:
+            self._tell()
+
+    def close(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _repeat(self) -> None:
+        while not self._over.wait(EVERY):
+            self._tell()
+
+    def _tell(self) -> None:
+        echo(f"{self._title}: {_counted(*self._work)}")
+
+
+def _activity(text: str) -> str:
+    return text.lstrip("0123456789 ")
 
 
 class _Display:

@@ -11,9 +11,8 @@ import typer
 
 from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import emit
-from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster, group
-from gitops_connect.cli.suspend import current_user, opened_ledger
+from gitops_connect.cli.suspend import Wait, current_user, opened_ledger, reconciled
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -39,13 +38,14 @@ def continue_rollout(
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",
+    wait: Wait = False,
 ) -> int:
     """Continue a rollout that has stopped, or that was abandoned.
 
     Connectors that have failed until now no longer stop the rollout. It stops again after `rollout_max_failures` other
     connectors. With names, only these connectors get their config. The limit `rollout_size` is in effect as before.
     """
-    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.CONTINUE, *_now(reason)))
+    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.CONTINUE, *_now(reason)), wait=wait)
 
 
 @app.command("skip")
@@ -55,15 +55,18 @@ def skip(
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",
+    wait: Wait = False,
 ) -> int:
     """Leave connectors out of a rollout: each keeps its config until its document has another config."""
-    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)))
+    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)), wait=wait)
 
 
 @app.command("abandon")
-def abandon(context: typer.Context, cluster: Cluster = None, commit: Commit = None, reason: Reason = "") -> int:
+def abandon(
+    context: typer.Context, cluster: Cluster = None, commit: Commit = None, reason: Reason = "", wait: Wait = False
+) -> int:
     """Leave all connectors that wait out of a rollout. Those that have the new config keep it."""
-    return _decide(context, None, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)))
+    return _decide(context, None, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)), wait=wait)
 
 
 def _now(reason: str) -> tuple[str, datetime, str]:
@@ -76,8 +79,10 @@ def _decide(
     cluster: str | None,
     commit: str | None,
     decision: RolloutDecision,
+    *,
+    wait: bool,
 ) -> int:
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=wait) as (settings, ledger):
         found = {one: _waiting(ledger, one) for one in chosen_in(settings, cluster)}
         where, revision = _only_one(found, commit)
         waiting = found[where][revision]
@@ -96,7 +101,7 @@ def _decide(
         emit(f"The rollout of {what} continues: from its next reconciliation on, {who} can get the new config.\n")
     else:
         emit(f"{who} will not get the config of {what}, until the document has another config.\n")
-    return ExitCode.DONE
+    return reconciled(settings, where, wait=wait)
 
 
 def _waiting(ledger: Ledger, cluster: ClusterName) -> Waiting:

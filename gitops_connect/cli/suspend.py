@@ -13,10 +13,12 @@ from typing import Annotated
 import typer
 
 from gitops_connect.cli.clusters import chosen_in, settings_of
+from gitops_connect.cli.completion import complete_clusters
 from gitops_connect.cli.console import echo, emit
+from gitops_connect.cli.daemon_requests import await_reconciliation, daemon_with_token
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Cluster, group
-from gitops_connect.errors import UsageError
+from gitops_connect.cli.options import Cluster, NamedConnector, group
+from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
@@ -30,68 +32,90 @@ from gitops_connect.settings.settings_file import require_clusters
 suspend, resume = group(), group()
 
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the suspension.")]
-ConnectorArgument = Annotated[str, typer.Argument(metavar="NAME", help="The connector's name.")]
-ClusterArgument = Annotated[str, typer.Argument(metavar="NAME", help="The cluster's name in the settings.")]
+Wait = Annotated[
+    bool,
+    typer.Option(
+        "--wait", help="Let the running daemon reconcile at once, as `reconcile` does, and wait for its steps."
+    ),
+]
+ClusterArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The cluster's name in the settings.", autocompletion=complete_clusters)
+]
 
 
 @suspend.command("connector")
 def suspend_connector(
-    context: typer.Context, name: ConnectorArgument, cluster: Cluster = None, reason: Reason = ""
+    context: typer.Context, name: NamedConnector, cluster: Cluster = None, reason: Reason = "", wait: Wait = False
 ) -> int:
     """Suspend a managed connector: no step, no restart and no offset change until it is resumed.
 
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
     connector = ConnectorName(name)
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=wait) as (settings, ledger):
         where = _managed_on(settings, ledger, connector, cluster)
         ledger.suspend(where, connector, _suspension(reason))
         begun = [one for one in _in_progress(ledger, where) if one.connector == connector]
     emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
     echo(f"To end this: gitops-connect resume connector {shlex.quote(name)} --cluster {where}")
-    return ExitCode.DONE
+    return reconciled(settings, where, wait=wait)
 
 
 @suspend.command("cluster")
-def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reason = "") -> int:
+def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reason = "", wait: Wait = False) -> int:
     """Suspend all connectors of a cluster.
 
     The command does not ask Connect. It takes effect at the next reconciliation; steps in progress are finished.
     """
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=wait) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
         ledger.suspend(where, None, _suspension(reason, whole_cluster=True))
         begun = _in_progress(ledger, where)
     emit(f"Cluster {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
     echo(f"To end this: gitops-connect resume cluster {where}")
-    return ExitCode.DONE
+    return reconciled(settings, where, wait=wait)
 
 
 @resume.command("connector")
-def resume_connector(context: typer.Context, name: ConnectorArgument, cluster: Cluster = None) -> int:
-    """End the suspension of a connector by a command."""
+def resume_connector(context: typer.Context, name: NamedConnector, cluster: Cluster = None, wait: Wait = False) -> int:
+    """End the suspension of a connector by a command.
+
+    Then say what the next reconciliation does with the connector, and what its document must declare to let it run.
+    """
     connector = ConnectorName(name)
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=wait) as (settings, ledger):
         candidates = chosen_in(settings, cluster)
         there = [one for one in candidates if connector in ledger.suspensions(one).connectors]
         where = _only_one(name, "suspended", there)
-        if where is None:
-            echo(f"{name} is not suspended by a command; if its document has `suspend: true`, remove that")
-            return ExitCode.DONE
-        ledger.resume(where, connector)
-        still = _why_cluster_is_suspended(settings, ledger, where)
-    emit(f"{name} on {where} is resumed: the next reconciliation brings it in sync.\n")
+        still = _why_cluster_is_suspended(settings, ledger, where) if where is not None else ""
+        if where is not None:
+            ledger.resume(where, connector)
+    if where is None:
+        echo(f"{name} is not suspended by a command.")
+    else:
+        emit(f"{name} on {where} is resumed: the next reconciliation brings it in sync.\n")
     if still:
         echo(f"note: cluster {where} is still suspended {still}")
-    return ExitCode.DONE
+    _tell_next(settings, connector, candidates if where is None else [where])
+    return reconciled(settings, where, wait=wait) if where is not None else ExitCode.DONE
+
+
+def _tell_next(settings: Settings, name: ConnectorName, clusters: Sequence[ClusterName]) -> None:
+    """The command has done its work: that the next steps cannot be planned is only a note."""
+    from gitops_connect.cli.explain import tell_next  # noqa: PLC0415 - `suspend` needs no planner
+
+    try:
+        tell_next(settings, name, clusters)
+    except GitopsConnectError as error:
+        echo(f"note: what the next reconciliation does is unknown: {error}")
 
 
 @resume.command("cluster")
-def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
+def resume_cluster(context: typer.Context, name: ClusterArgument, wait: Wait = False) -> int:
     """End the suspension of a cluster by a command."""
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=wait) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
         was_suspended = ledger.resume(where, None)
         still = sorted(ledger.suspensions(where).connectors)
@@ -103,15 +127,23 @@ def resume_cluster(context: typer.Context, name: ClusterArgument) -> int:
         echo(f"Cluster {where} is not suspended.")
     if still:
         echo(f"note: still suspended by a command of their own: {', '.join(still)}")
-    return ExitCode.DONE
+    return reconciled(settings, where, wait=wait)
 
 
 @contextmanager
-def opened_ledger(context: typer.Context) -> Iterator[tuple[Settings, Ledger]]:
+def opened_ledger(context: typer.Context, *, wait: bool) -> Iterator[tuple[Settings, Ledger]]:
+    """The settings and the ledger. `wait`: also raise UsageError if no daemon can be asked to reconcile."""
     settings = settings_of(context)
     require_clusters(settings)
+    if wait:
+        daemon_with_token(settings.server).close()
     with closing(open_ledger(settings)) as ledger:
         yield settings, ledger
+
+
+def reconciled(settings: Settings, cluster: ClusterName, *, wait: bool) -> ExitCode:
+    """The exit code of a command that has recorded something; `wait`: after the daemon has reconciled the cluster."""
+    return await_reconciliation(settings.server, cluster) if wait else ExitCode.DONE
 
 
 def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:

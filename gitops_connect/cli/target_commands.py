@@ -14,8 +14,8 @@ from gitops_connect.checks import document_schemas
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.offset_commands import Connector, app, read_subject
-from gitops_connect.cli.options import Cluster, Force
+from gitops_connect.cli.offset_commands import app, read_subject
+from gitops_connect.cli.options import Cluster, Connector, Force
 from gitops_connect.cli.progress import progress
 from gitops_connect.documents import offset_change_fields
 from gitops_connect.documents.load import read_file

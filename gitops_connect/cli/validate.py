@@ -58,7 +58,7 @@ def validate(
     reported as notes. With --verbose, the YAML files in `clusters/` that are ignored are listed.
     """
     settings, caches = settings_of(context), Caches()
-    cluster_commands.require_documents(settings, path)
+    path = cluster_commands.directory_of(settings, path)
     with progress("Validating") as update:
         update("reading the repository")
         declared = cluster_commands.declared_in(settings, path, caches)

@@ -24,6 +24,8 @@ from gitops_connect.safe_files import refuse_old, write_new
 from gitops_connect.strimzi.translation import TranslationCache, translate
 
 _CHANGED = "the file cannot have these config keys:"
+SCHEMA_FILE = ".gitops-connect/documents.schema.json"
+"""The schema of documents in a repository, for editors. Directories whose names begin with a dot are not read."""
 _DIRECTORY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _REFUSED = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -150,7 +152,19 @@ class OutputFiles:
             for one in (path, *([offsets_path(path)] if with_offsets else [])):
                 refuse_old(one, force=self.force)
         for each, path in zip(converted, paths, strict=True):
-            write_new(path, text_of(each.document, self.target), force=self.force, root=self.root)
+            text = f"{self._schema_line(path)}{text_of(each.document, self.target)}"
+            write_new(path, text, force=self.force, root=self.root)
+
+    def _schema_line(self, path: Path) -> str:
+        """The line with which editors find the schema that `init` has written into the directory, if it has."""
+        is_document = self.target is TargetFormat.GITOPS_CONNECT
+        return schema_line(self.root, path) if is_document and (self.root / SCHEMA_FILE).is_file() else ""
+
+
+def schema_line(root: Path, path: Path) -> str:
+    """The first line of a document, with which the YAML language server of editors finds the schema."""
+    up = "../" * (len(path.relative_to(root).parts) - 1)
+    return f"# yaml-language-server: $schema={up}{SCHEMA_FILE}\n"
 
 
 def offsets_path(path: Path) -> Path:

@@ -191,6 +191,12 @@ class DesiredConnector:
     rolled_back: RolledBack | None = None
     """If it is set, `config` and `secrets` are of an earlier commit: the connector failed with the declared ones."""
 
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The labels of the document, or of the Strimzi resource, which may also have values that are no strings."""
+        found = (self.document.resource or self.document).section("metadata").get("labels")
+        return {key: one for key, one in found.items() if isinstance(one, str)} if isinstance(found, Mapping) else {}
+
     def locate(self, pointer: Pointer) -> Location:
         return self.document.locate(pointer)
 

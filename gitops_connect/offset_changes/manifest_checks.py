@@ -90,6 +90,7 @@ def check(
         difference=None if verdict.difference is None else _with_log(verdict.difference, subject, settings),
         acknowledge=() if verdict.errors else needed(subject, options.kind, verdict.difference, settings, [verdict]),
         why_not=subject.unread,
+        is_unreadable=subject.is_unreadable,
         distribution=verdict.distribution,
         files=tuple(path.as_posix() for path in given.paths),
         spark=master,

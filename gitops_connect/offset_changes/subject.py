@@ -25,6 +25,8 @@ from gitops_connect.settings.sections import Settings
 Clients = Mapping[ClusterName, ConnectClient]
 Note = Callable[[str], None]
 """Called with what the user should know of the result."""
+OFFLINE = "offline"
+"""Why the current offsets are unknown if no cluster is asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,11 @@ class ManifestSubject:
     absent: bool = False
     """The cluster answered, and does not have the connector."""
     saved: SavedOffsets | None = None
+
+    @property
+    def is_unreadable(self) -> bool:
+        """Whether a cluster was asked for the current offsets, and did not return them."""
+        return self.unread not in ("", OFFLINE) and not self.absent
 
     @property
     def current(self) -> Current:
@@ -143,7 +150,7 @@ class SubjectSource:
     def _current(self, cluster: ClusterName, found: _Found, name: ConnectorName) -> tuple[Current, str]:
         """The current offsets, or None and the reason why they are unknown."""
         if not self.clients:
-            return None, "offline"
+            return None, OFFLINE
         if cluster not in found.there:
             absent = f"connector {name!r} does not exist on cluster {cluster}"
             return None, next((str(error) for error in found.failures), absent)

@@ -28,7 +28,8 @@ class CheckedManifest:
     """A manifest that was compared with its connector.
 
     `basis` says where the connector's config comes from, and is empty if the config is unknown. `difference` is None if
-    the manifest has errors, or if the current offsets are unknown (`why_not` is the reason). `acknowledge` are the
+    the manifest has errors, or if the current offsets are unknown (`why_not` is the reason, and `is_unreadable` says
+    whether a cluster did not return them). `acknowledge` are the
     acknowledgements that a document with this effect needs. `counts` are the violations of each rule, and `errors`
     those that are errors: all of them, even if `diagnostics` has some of them and the number of the others.
     `distribution` has, for each direction with distances, how many are in [1, 10), [10, 100), and so on.
@@ -50,6 +51,7 @@ class CheckedManifest:
     difference: Difference | None = None
     acknowledge: tuple[Acknowledgement, ...] = ()
     why_not: str = ""
+    is_unreadable: bool = False
     distribution: Mapping[Direction, tuple[int, ...]] = field(default_factory=dict)
     files: tuple[str, ...] = ()
     spark: str = ""

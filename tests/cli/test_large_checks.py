@@ -80,7 +80,7 @@ def test_what_is_too_large_is_checked_on_spark(declared: Workplace) -> None:
     content[123_456] = line(123_456, -5)
     file = written(at.directory / "large.jsonl", [*content, line(7, 8)])
     assert file.stat().st_size > MAX_SIZE
-    ran = apart(at, "check", str(file), "--connector", at.name("lines"), "--offline", **ON_SPARK).expect(
+    ran = apart(at, "check", at.name("lines"), str(file), "--offline", **ON_SPARK).expect(
         4,
         out=(
             "large.jsonl:123457:1: error: offset.offset is -5, expected 0 or more [manifest/negative]",
@@ -98,9 +98,7 @@ def test_current_offsets_are_compared_and_reported_without_being_in_memory(many_
     at = many_offsets
     moved = [line(0, 10), line(1, 1_001), line(50_000, 49_990), line(60_000, 5), line(MANY, 1), *lines(5)[2:]]
     file, report = written(at.directory / "few.jsonl", moved), at.directory / "report"
-    ran = apart(
-        at, "check", str(file), "--connector", at.name("lines"), "--replace", "-o", "json", "--report", str(report)
-    ).expect(0)
+    ran = apart(at, "check", at.name("lines"), str(file), "--replace", "-o", "json", "--report", str(report)).expect(4)
     found = json.loads(ran.out)
     counts = {way: count for way, count in found["difference"]["counts"].items() if count}
     assert counts == {"new": 1, "skip": 2, "rewind": 2, "same": 3, "removed": MANY - 7}
@@ -113,7 +111,7 @@ def test_current_offsets_are_compared_and_reported_without_being_in_memory(many_
     assert "Distances of rewinds" in page
     assert "59,995 records" in page
     assert "229,993" in page
-    apart(at, "check", str(file), "--connector", at.name("lines"), "--report", str(report)).expect(
+    apart(at, "check", at.name("lines"), str(file), "--report", str(report)).expect(
         64, err=f"the directory {report} is not empty; choose another directory"
     )
 
@@ -134,7 +132,7 @@ def test_a_directory_of_all_formats_is_one_manifest(declared: Workplace) -> None
     (directory / "README.md").write_text("nor this")
     report = at.directory / "report"
     ran = apart(
-        at, "check", str(directory), "--connector", at.name("lines"), "--offline", "--report", str(report), "-o", "json"
+        at, "check", at.name("lines"), str(directory), "--offline", "--report", str(report), "-o", "json"
     ).expect(4)
     found = json.loads(ran.out)
     names = [Path(one).relative_to(directory).as_posix() for one in found["files"]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import signal
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -341,3 +343,72 @@ def test_status_shows_the_failures_of_an_unmanaged_connector(at: Workplace, stan
     )
     assert ran.code == 0, "it is not judged"
     assert at.run("plan").out.endswith("No changes. Your connectors match the configuration.\n")
+
+
+@pytest.fixture
+def labelled(at: Workplace) -> Workplace:
+    """Connectors with labels, of a document and of a Strimzi resource, and one without."""
+    labels = 'labels: {team: payments, "odd\\e[31m": "\\e[31mred"}'
+    at.commit("orders.yaml", at.source("orders").replace("metadata: {", f"metadata: {{{labels}, "), at.source("plain"))
+    at.commit(
+        "resource.yaml",
+        "apiVersion: kafka.strimzi.io/v1\nkind: KafkaConnector\nmetadata:\n"
+        f"  name: {at.name('resource')}\n  labels: {{strimzi.io/cluster: local, team: search, count: 3}}\n"
+        f"spec: {{class: {SINK}, tasksMax: 1, config: {{file: /tmp/x, topics: a}}}}\n",
+    )
+    at.apply()
+    return at
+
+
+@pytest.mark.parametrize(("options", "selected"), rows(__file__, "selected"))
+def test_which_connectors_are_selected(labelled: Workplace, options: list[str], selected: list[str]) -> None:
+    for command in (["status"], ["get", "connectors"]):
+        values = json.loads(labelled.run(*command, *options, "-o", "json").expect(0).out)
+        assert [one["name"].rpartition("-")[0] for one in values] == selected, command
+
+
+def test_labels_are_shown_and_escaped(labelled: Workplace) -> None:
+    for command in (["status"], ["get", "connectors"]):
+        ran = labelled.run(*command, "--show-labels").expect(
+            0, out=("LABELS\n", r"odd\u001b[31m=\u001b[31mred,team=payments", "strimzi.io/cluster=local,team=search")
+        )
+        assert "\x1b" not in ran.out
+    labelled.run("status", "-l", "team=\x1b[31m").expect(64, err=r"found 'team=\x1b[31m'")
+    labelled.settings()
+    file = labelled.directory / "gitops-connect.toml"
+    file.write_text(file.read_text().replace('url = "repository"', ""))
+    labelled.run("get", "connectors", "-l", "team").expect(64, err="--label needs the documents")
+
+
+def test_an_error_in_a_document_counts_whatever_is_selected(labelled: Workplace) -> None:
+    labelled.run("status", "--exit-code", "-l", "team=payments").expect(0)
+    labelled.commit("broken.yaml", labelled.source("broken", "state: runing"))
+    labelled.run("status", "--exit-code", "-l", "team=payments").expect(1)
+
+
+@pytest.mark.parametrize(("options", "error"), rows(__file__, "watch_refused"))
+def test_what_cannot_be_watched(at: Workplace, options: list[str], error: str) -> None:
+    at.run("status", *options).expect(64, err=error)
+    at.run("get", "connectors", *options).expect(64, err=error)
+
+
+@pytest.mark.parametrize("command", [["status"], ["get", "connectors"], ["status", "-o", "json"]])
+def test_what_changes_is_printed_until_a_signal_ends_it(at: Workplace, command: list[str]) -> None:
+    at.deploy("orders.yaml", at.source("orders"), at.source("other"))
+    arguments = at.command(*command, "--watch", "--interval", "100ms")
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        first = [watching.stdout.readline() for _ in range(2 if "json" in command else 3)]
+        at.by_hand("pause", "orders")
+        changed = watching.stdout.readline()
+        at.rest("DELETE", f"/connectors/{at.name('other')}")
+        gone = next((line for line in watching.stderr if "is gone" in line), "") if command[0] == "get" else ""
+        watching.send_signal(signal.SIGTERM)
+        assert watching.wait(30) == 0
+    assert [one for one in first if at.name("other") in one]
+    assert at.name("orders") in changed
+    assert "PAUSED" in changed
+    assert (json.loads(changed)["state"] if "json" in command else "PAUSED") == "PAUSED"
+    assert gone in ("", f"note: {at.name('other')} on local is gone\n")
+    assert bool(gone) is (command[0] == "get")

@@ -71,7 +71,7 @@ def offsets(at: Workplace, command: str, *arguments: object) -> Ran:
 
 
 def check(at: Workplace, file: Path, *options: str) -> Ran:
-    return at.run("offsets", "check", str(file), "--connector", at.name("lines"), *options)
+    return at.run("offsets", "check", at.name("lines"), str(file), *options)
 
 
 def undo(at: Workplace, *arguments: str) -> Ran:
@@ -204,8 +204,9 @@ def test_diff_as_alter_and_as_replace(at: Workplace) -> None:
 def test_check_shows_the_content_of_a_manifest_and_its_effect(at: Workplace) -> None:
     stopped(at, a=100)
     file = manifest(at, {"a": 90})
+    check(at, file, "--acknowledge", "rewind").expect(0)
     check(at, file).expect(
-        0,
+        4,
         out=(
             f"for {at.name('lines')} on local (as declared in the repository): 1 entry, 1 partition",
             "no problems",
@@ -215,7 +216,7 @@ def test_check_shows_the_content_of_a_manifest_and_its_effect(at: Workplace) -> 
     )
     set_offsets(at, {f"t{number}": 100 for number in range(8)})
     moved = check(at, manifest(at, {f"t{number}": 90 - number for number in range(8)}, "moved.json"))
-    moved.expect(0, out="8 rewind (108 records reprocessed)")
+    moved.expect(4, out="8 rewind (108 records reprocessed)")
     assert moved.out.count(" -> ") == 3, "the largest of each direction"
     assert "without Spark" in moved.out.splitlines()[-1]
     some = manifest(at, {"t1": 99, "t2": 50}, "some.json")
@@ -247,7 +248,7 @@ def test_check_offline_sends_no_request_and_needs_no_settings(at: Workplace) -> 
     at.urls = ("http://127.0.0.1:1",)
     at.settings()
     check(at, file, "--offline").expect(0, out="not compared with the current offsets: offline", err="")
-    check(at, file).expect(0, out="not compared with the current offsets: connect cluster local: ")
+    check(at, file).expect(1, out="not compared with the current offsets: connect cluster local: ")
     (at.directory / "gitops-connect.toml").write_text("")
     check(at, file, "--offline").expect(0, out="only the rules for every connector are checked")
     file.write_text(json.dumps(entries({"/a": 1}) + entries({"/a": 2})))

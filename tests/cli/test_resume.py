@@ -37,9 +37,7 @@ def change(at: Workplace, name: str, lsn: int | str, acknowledge: str) -> None:
 def test_a_rewind_is_refused_acknowledged_applied_with_one_warning_and_undone(shop: Workplace) -> None:
     manifest = shop.directory / "m.json"
     manifest.write_text(json.dumps([entry("0/1985050")]))
-    shop.run("offsets", "check", str(manifest), "--connector", shop.name("shop")).expect(
-        out=(SLOT, "acknowledge: [external, rewind]")
-    )
+    shop.run("offsets", "check", shop.name("shop"), str(manifest)).expect(out=(SLOT, "acknowledge: [external, rewind]"))
     shop.run("offsets", "diff", shop.name("shop"), str(manifest)).expect(2, out=SLOT)
     change(shop, "back", "0/1985050", "rewind")
     shop.run("plan").expect(4, err=(SLOT, "acknowledge: [external]"))

@@ -47,9 +47,30 @@ def test_a_connector_is_left_unchanged_until_it_is_resumed(at: Workplace, standi
     at.apply()
     assert at.states() == {"orders": "RUNNING"}
     assert status(at)["suspension"] is None
-    at.run("resume", "connector", paused).expect(0, out="", err=f"{paused} is not suspended by a command")
+    at.run("resume", "connector", paused).expect(
+        0, out="", err=(f"{paused} is not suspended by a command", "Next on local: nothing is planned")
+    )
     unknown = f"connector '{paused.upper()}' is not managed on local; did you mean '{paused}'?"
     at.run("suspend", "connector", paused.upper()).expect(64, err=unknown)
+
+
+@pytest.mark.parametrize(("spec", "said"), rows(__file__, "not_running"))
+def test_resume_says_what_the_document_must_declare(at: Workplace, standin: StandIn, spec: str, said: str) -> None:
+    at.deploy("orders.yaml", at.source("orders"))
+    at.commit("orders.yaml", at.source("orders", spec))
+    ran = at.run("resume", "connector", at.name("orders"))
+    ran.expect(0, out="", err=("Next on local: ", said.format(at="orders.yaml:6:3")))
+    standin.close()
+    at.run("resume", "connector", at.name("orders")).expect(0, err="error: cluster local: ")
+
+
+def test_resume_without_a_repository(at: Workplace, paused: str) -> None:
+    at.run("suspend", "connector", paused).expect(0)
+    file = at.directory / "gitops-connect.toml"
+    file.write_text(file.read_text().replace('url = "repository"', ""))
+    at.run("resume", "connector", paused).expect(
+        0, out="is resumed", err="`gitops-connect plan DIR` shows what is done"
+    )
 
 
 def test_a_cluster_is_left_unchanged_until_it_is_resumed(at: Workplace, paused: str) -> None:

@@ -24,8 +24,8 @@ def test_a_manifest(row: Mapping[str, Any], output: str, tmp_path: Path) -> None
     with StandIn() as hostile, StandIn() as fine:
         place = place_of(tmp_path, hostile, fine)
         Content(**content).write(tmp_path / name, table(__file__, "texts"))
-        arguments = ("--connector", "orders", "--cluster", "hostile", "-o", output)
-        ran = place.run("offsets", "check", name, *arguments, bounds=BOUNDS)
+        arguments = ("--cluster", "hostile", "-o", output)
+        ran = place.run("offsets", "check", "orders", name, *arguments, bounds=BOUNDS)
     assert says in ran.said
     assert ran.code == (64 if says == "the file is sparse" else 4)
     if output != "text" and ran.out:

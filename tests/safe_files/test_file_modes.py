@@ -85,7 +85,7 @@ def test_what_spark_writes(at: Workplace) -> None:
     lines = [f'{{"partition": {{"filename": "/{number}"}}, "offset": {{"position": 1}}}}\n' for number in range(9)]
     (at.directory / "in.jsonl.zst").write_bytes(zstandard.compress("".join(lines).encode()))
     (at.directory / "outputs").mkdir()
-    run(at, "offsets check in.jsonl.zst --connector {name} --offline --report {out}/report", 0o022, 4)
+    run(at, "offsets check {name} in.jsonl.zst --offline --report {out}/report", 0o022, 4)
     assert wrong(at, 0o022) == {}
     assert (at.directory / "outputs" / "report" / "index.html").exists()
 

@@ -85,6 +85,9 @@ def test_the_command_waits_for_the_result(at: Workplace) -> None:
             0, out=(f"  + {at.name('orders')}: create applied after", at.git("rev-parse", "--short=7", "HEAD"))
         )
         assert at.run("reconcile", "--server", url, "--cluster", "local").out.startswith("cluster local: unchanged")
+        for command, what in (("suspend", "is suspended"), ("resume", "is resumed")):
+            at.settings(more=f'[server]\npublic_url = "{url}"\ntoken = "{TOKEN}"')
+            at.run(command, "connector", at.name("orders"), "--wait").expect(0, out=(what, "cluster local: unchanged"))
         at.commit("empty.yaml", at.source("empty", streams='""'))
         at.run("reconcile", "--server", url).expect(
             6, out=("cluster local: unconfirmed", "create unconfirmed: it runs without")
@@ -108,6 +111,8 @@ def test_the_command_waits_for_the_result(at: Workplace) -> None:
 
 def test_the_command_without_a_daemon(at: Workplace, standin: StandIn) -> None:
     at.run("reconcile").expect(err="[server] token is not set")
+    at.run("suspend", "cluster", "local", "--wait").expect(64, err="[server] token is not set")
+    assert "suspended" not in at.run("plan").out, "nothing is recorded"
     at.settings(more=f'[server]\ntoken = "{TOKEN}"')
     assert "no daemon is configured" in at.run("reconcile").err
     with socket.create_server(("127.0.0.1", 0)) as unused:
