@@ -31,7 +31,7 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
-from gitops_connect.cli.watching import Interval, Listing, Watches, watch_interval, watch_listing
+from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
@@ -197,7 +197,7 @@ def _list(
     with opened(context) as runtime:
         clusters, failures = chosen_in(runtime.settings, names), Failures()
 
-        def read() -> Listing:
+        def read() -> WatchedTable:
             with progress("Reading") as say:
 
                 def one(name: ClusterName) -> list[Row]:
@@ -207,7 +207,7 @@ def _list(
                 found, failed = each_cluster(clusters, one)
             failures[:] = failed
             values = [value for one in found for value in one]
-            return Listing(headers, [list(value.values()) for value in values], values, is_complete=not failed)
+            return WatchedTable(headers, [list(value.values()) for value in values], values, is_complete=not failed)
 
         if pause:
             watch_listing(read, pause, output)

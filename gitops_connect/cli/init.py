@@ -74,7 +74,13 @@ def init(
         typer.Option("--forge", help="Write a CI workflow for this forge. [default: that of the remote `origin`]"),
     ] = None,
     package: Annotated[
-        str, typer.Option("--package", metavar="SPEC", help="What pip installs in the CI workflow.")
+        str,
+        typer.Option(
+            "--package",
+            metavar="SPEC",
+            help="What pip installs in the CI workflow. [default: this version, whose place you fill in]",
+            show_default=False,
+        ),
     ] = _PACKAGE,
 ) -> int:
     """Create the files of a new repository.

@@ -28,7 +28,7 @@ from gitops_connect.cli.options import (
     listing,
 )
 from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
-from gitops_connect.cli.watching import Interval, Listing, Watches, watch_interval, watch_listing
+from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.lag import Lags
@@ -175,14 +175,14 @@ class _Statuses:
     def selected(self, selection: Selection) -> list[ConnectorStatus]:
         return [one for one in self.found if selection.includes(one.name, self._labels(one))]
 
-    def listing(self, selection: Selection, *, show_labels: bool) -> Listing:
+    def listing(self, selection: Selection, *, show_labels: bool) -> WatchedTable:
         statuses = self.selected(selection)
         headers, rows = connector_status.status_table(statuses, with_lag=self.with_lag)
         values = [{**one.value(), "labels": dict(self._labels(one))} for one in statuses]
         if show_labels:
             headers = (*headers, "LABELS")
             rows = [(*row, label_words(self._labels(one))) for row, one in zip(rows, statuses, strict=True)]
-        return Listing(headers, rows, values, is_complete=not self.failures)
+        return WatchedTable(headers, rows, values, is_complete=not self.failures)
 
     def _labels(self, one: ConnectorStatus) -> Mapping[str, str]:
         return self.labels.get((one.cluster, one.name), {})

@@ -117,7 +117,7 @@ def _default(field: Any) -> str:
         if field.type == "Size":
             return f"`{size_text(value).replace(' ', '')}`"
         if field.type == "Duration":
-            is_long = value >= _DAY and value % 3600 == 0
+            is_long = value >= _DAY and not divmod(value, 3600)[1]
             return f"`{value // 3600:.0f}h`" if is_long else f"`{value:g}s`"
         if isinstance(value, tuple):
             return ", ".join(f"`{one}`" for one in value)

@@ -34,7 +34,7 @@ Interval = Annotated[
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class WatchedTable:
     """A table and the same as values. Its first two columns are the cluster and the connector of the row.
 
     `is_complete` is False if a cluster could not be read.
@@ -63,7 +63,7 @@ def watch_interval(output: TableOutput, interval: str | None, *, watches: bool) 
     return seconds_of(interval or _USUAL) if watches else 0
 
 
-def watch_listing(read: Callable[[], Listing], pause: float, output: TableOutput) -> ExitCode:
+def watch_listing(read: Callable[[], WatchedTable], pause: float, output: TableOutput) -> ExitCode:
     """Print what `read` returns, and then its rows that have changed."""
     before: Mapping[tuple[str, ...], Sequence[str]] | None = None
     with suppress(KeyboardInterrupt), interruptible(end_watch):
@@ -78,7 +78,7 @@ def watch_listing(read: Callable[[], Listing], pause: float, output: TableOutput
     return ExitCode.DONE
 
 
-def _reads(read: Callable[[], Listing], pause: float, clock: Clock) -> Iterator[Listing]:
+def _reads(read: Callable[[], WatchedTable], pause: float, clock: Clock) -> Iterator[WatchedTable]:
     """What `read` returns, again and again. If a retry can help, its error is a note."""
     while True:
         try:
@@ -88,7 +88,7 @@ def _reads(read: Callable[[], Listing], pause: float, clock: Clock) -> Iterator[
         clock.sleep(pause)
 
 
-def _shown(found: Listing, changed: Sequence[int], output: TableOutput, *, headed: bool) -> str:
+def _shown(found: WatchedTable, changed: Sequence[int], output: TableOutput, *, headed: bool) -> str:
     """The changed rows as lines, aligned with all others, or their values as JSON Lines."""
     if output is TableOutput.JSON:
         lines = [escaped_lines(json.dumps(found.values[number], ensure_ascii=False)) for number in changed]

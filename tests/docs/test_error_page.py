@@ -42,7 +42,7 @@ def fragments() -> set[str]:
 
 def test_every_error_says_what_it_means_what_is_retried_and_what_to_do() -> None:
     for error in RAISED:
-        meaning, retry, fix = error_page.explanation(error)
+        meaning, retry, fix = errors.explanation(error)
         for part in (meaning, retry, fix):
             assert part.endswith("."), (error, part)
             assert len(part.split()) >= (1 if part is retry else 4), (error, part)
