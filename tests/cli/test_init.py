@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
-from acceptance.workplace import SINK, SOURCE, run_here
+from acceptance.workplace import SINK, SOURCE, run_apart, run_here
 from standin.connect import StandIn
 from support.files.tables import rows
 
@@ -117,6 +119,20 @@ def test_a_directory_in_a_work_tree(here: Path) -> None:
 def workflow(directory: Path) -> Mapping[str, object]:
     found: Mapping[str, object] = yaml.safe_load((directory / ".github/workflows/connectors.yml").read_text())
     return found
+
+
+@pytest.mark.parametrize(("forge", "shown"), rows(__file__, "jobs"))
+def test_the_job_reports_the_problems_of_a_pull_request(here: Path, tmp_path: Path, forge: str, shown: str) -> None:
+    run_here("init", "--forge", forge).expect(0)
+    (here / "clusters/local/::error::x.yaml").write_text("apiVersion: gitops-connect/v1\nkind: Connectr\n")
+    (here / "gitops-connect.toml").write_text("not settings at all")
+    (path,) = (here / file for file in written(here) if "workflows" in file or file.startswith(".gitlab"))
+    job = yaml.safe_load(path.read_text())
+    lines = job["connectors"]["script"][1:] if forge == "gitlab" else [job["jobs"]["validate"]["steps"][-1]["run"]]
+    environment = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path)}
+    variables = {**environment, "PYTHONPATH": os.environ.get("PYTHONPATH", ""), "HOME": os.environ["HOME"]}
+    ran = run_apart(["bash", "-c", "\n".join(lines)], cwd=here, env=variables).expect(4, out=shown)
+    assert not [line for line in ran.out.splitlines() if line.startswith("::error::")]
 
 
 @pytest.mark.parametrize(("document", "valid"), rows(__file__, "documents"))
