@@ -80,10 +80,10 @@ def require_unread() -> None:
 
 
 class TestNothingIsRead:
-    @pytest.mark.parametrize("command", ["plan", "validate", "status"])
+    @pytest.mark.parametrize("command", ["plan", "validate", "status", "explain connector orders --directory"])
     def test_by_a_command(self, at: Workplace, standin: StandIn, command: str) -> None:
         at.write("a.yaml", with_secret(at, "ORDERS_B"), at.source("broken", "state: 7\nsecrets: {p: {env: ORDERS_B}}"))
-        at.run(command, str(at.repository), "--untrusted")
+        at.run(*command.split(), str(at.repository), "--untrusted")
         require_unread()
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
@@ -271,6 +271,21 @@ class TestInAJobOfAPullRequest:
         assert standin.count("PUT") == 0
         assert "not merged" not in at.run("plan", str(at.repository), "--trusted").out
         assert standin.count("PUT") == 1
+
+    def test_no_secret_is_read_to_say_what_is_next(self, at: Workplace, standin: StandIn) -> None:
+        at.commit("a.yaml", with_secret(at, "ORDERS_B"))
+        at.run("resume", "connector", at.name("orders")).expect(err=("the documents are not merged", "Next on local: "))
+        at.run("explain", "connector", at.name("orders")).expect(err="the documents are not merged")
+        require_unread()
+        assert standin.count("PUT|POST|PATCH|DELETE") == 0
+
+    def test_nothing_is_applied_from_the_directory_of_the_settings(self, at: Workplace, standin: StandIn) -> None:
+        file = at.directory / "gitops-connect.toml"
+        file.write_text(file.read_text().replace('url = "repository"', ""))
+        (at.directory / "clusters").mkdir()
+        at.run("apply", "--yes").expect(64, err="apply them after the merge, or apply them anyway with --trusted")
+        assert standin.count("POST|PUT") == 0
+        at.run("apply", "--yes", "--trusted").expect(0)
 
     def test_nothing_is_applied(self, at: Workplace, standin: StandIn) -> None:
         at.write("a.yaml", with_secret(at))

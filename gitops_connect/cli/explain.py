@@ -28,7 +28,7 @@ from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.completion import complete_connectors
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
-from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, in_format
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, Untrusted, in_format, is_untrusted
 from gitops_connect.cli.plan import connector_statuses
 from gitops_connect.cli.setting_docs import TABLES, SettingDoc, described_settings, section_meaning
 from gitops_connect.errors import GitopsConnectError, UsageError, Waiting
@@ -76,6 +76,7 @@ def explain(
     ] = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
+    untrusted: Untrusted = None,
 ) -> int:
     """Explain a field, a rule, an error, a setting, or a connector.
 
@@ -89,7 +90,7 @@ def explain(
     with opened(context) as runtime:
         directory, clusters = directory_of(runtime.settings, directory), chosen_in(runtime.settings, cluster)
         tell_directory(directory)
-        planned = plan_clusters(runtime, directory, clusters)
+        planned = plan_clusters(runtime, directory, clusters, untrusted=is_untrusted(untrusted))
         every = [_explained(runtime, planned, one) for one in planned.made]
     found = [one for each in every for one in each if one.status.name == name]
     if not found and not planned.failures:
@@ -146,7 +147,8 @@ def tell_next(settings: Settings, name: ConnectorName, clusters: Sequence[Cluste
         echo_note("no repository is configured; `gitops-connect plan DIR` shows what is done next")
         return
     with closing(open_runtime(settings)) as runtime:
-        planned = plan_clusters(runtime, default_directory(settings), clusters)
+        directory, is_unmerged = default_directory(settings), is_untrusted(None)
+        planned = plan_clusters(runtime, directory, clusters, untrusted=is_unmerged)
         every = [one for made in planned.made for one in _explained(runtime, planned, made)]
     for one in every:
         if one.status.name == name:

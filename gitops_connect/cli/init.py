@@ -24,6 +24,7 @@ from gitops_connect.cli.clusters import worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.import_connectors import ended, import_cluster
+from gitops_connect.cli.options import is_untrusted
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.declarations import TargetFormat
@@ -227,7 +228,7 @@ def _verify(settings: Settings, new: _NewRepository) -> ExitCode:
     if note := ledger_note(settings):
         echo(note)
     with closing(open_runtime(settings)) as runtime:
-        planned = plan_clusters(runtime, new.root, (new.cluster,))
+        planned = plan_clusters(runtime, new.root, (new.cluster,), untrusted=is_untrusted(None))
     if planned.failures:
         return worst(planned.failures)
     steps = [step for plan in planned.plans for step in plan.steps]
