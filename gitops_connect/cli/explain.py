@@ -7,7 +7,7 @@ import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -31,14 +31,16 @@ from gitops_connect.cli.exit_codes import EXIT_CODES, ExitCode, exit_code
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, Untrusted, in_format, is_untrusted
 from gitops_connect.cli.plan import connector_statuses
 from gitops_connect.cli.setting_docs import TABLES, SettingDoc, described_settings, section_meaning
-from gitops_connect.errors import GitopsConnectError, UsageError, Waiting
+from gitops_connect.errors import GitopsConnectError, Waiting
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.revisions import origin
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.offsets.rules.rules import RULES
+from gitops_connect.plan.precedence import PASSES, Intent
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.propose import Proposal
 from gitops_connect.report.code_scanning import RuleExplanation, rule_explanations
@@ -60,8 +62,8 @@ def explain(
         str,
         typer.Argument(
             metavar="WHAT",
-            help="A kind, a field such as Connector.spec.state, a rule, an error, an exit code or a setting.",
-            autocompletion=lambda incomplete: [one for one, _ in _words() if one.startswith(incomplete)],
+            help="A kind, a field (Connector.spec.state), a rule, an error, a hold, an exit code or a setting.",
+            autocompletion=lambda incomplete: [one for one in _words() if one.startswith(incomplete)],
         ),
     ],
     name: Annotated[
@@ -83,10 +85,8 @@ def explain(
     `explain connector NAME` shows what Git says, what is live, what differs, what blocks it, what happens next, and
     since when. Nothing is changed on the cluster.
     """
-    if name is None:
-        return _explain_word(what)
-    if what not in ("connector", "connectors"):
-        raise UsageError(f"expected one word, or connector NAME; found {what!r} and {name!r}")
+    if name is None or what not in ("connector", "connectors"):
+        return _explain_word(what if name is None else f"{what} {name}")
     with opened(context) as runtime:
         directory, clusters = directory_of(runtime.settings, directory), chosen_in(runtime.settings, cluster)
         tell_directory(directory)
@@ -165,7 +165,7 @@ Explain = Callable[[], str]
 
 def _explain_word(what: str) -> ExitCode:
     """Print what the word means; of a part of a name, all names with that part. Case does not count."""
-    word, known = _CLUSTER.sub("clusters.name", what.lower().replace("] ", ".").strip("[]` ")), dict(_words())
+    word, known = _CLUSTER.sub("clusters.name", what.lower().replace("] ", ".").strip("[]` ")), _words()
     found = [one for one in known if one.lower() == word] or [one for one in known if _ends_with(one.lower(), word)]
     contain = [one for one in known if word and word in one.lower() and one not in found]
     if len(found) == 1:
@@ -185,17 +185,27 @@ def _ends_with(name: str, word: str) -> bool:
     return bool(word) and name.endswith(word) and name[-len(word) - 1] in "./ "
 
 
-def _words() -> Iterator[tuple[str, Explain]]:
+@cache
+def _words() -> Mapping[str, Explain]:
+    return {**dict(_each_word()), **dict(_each_setting())}
+
+
+def _each_word() -> Iterator[tuple[str, Explain]]:
     for schema in map(read_schema, _SCHEMAS):
         for path in field_paths(schema):
             yield path, partial(_field, schema, path)
     for rule, explanation in rule_explanations().items():
         yield rule, partial(_rule, rule, explanation)
+    for hold in HoldKind:
+        yield hold.value, partial(_hold, hold)
     for error in _error_classes(GitopsConnectError):
         yield error.__name__, partial(_error, error)
     for code in ExitCode:
         yield f"exit code {code.value}", partial(_exit_code, code)
         yield f"exit code {code.name}", partial(_exit_code, code)
+
+
+def _each_setting() -> Iterator[tuple[str, Explain]]:
     for cls, section in TABLES.items():
         yield section, partial(_section, cls, section)
         for setting in described_settings(cls, section):
@@ -264,6 +274,17 @@ def _error(error: type[GitopsConnectError]) -> str:
     kind = "temporary: a later attempt may succeed" if issubclass(error, Waiting) else "permanent: it must be fixed"
     parts = {"MEANING": meaning, "KIND": kind, "RETRY": retry, "WHAT TO DO": fix}
     return _page(error.__name__, {**parts, "EXIT CODE": str(exit_code(error("")).value)}, "errors.md")
+
+
+def _hold(hold: HoldKind) -> str:
+    held, passes = (", ".join(one.value for one in Intent if (one in PASSES[hold]) is let) for let in (False, True))
+    parts = {
+        "MEANING": "A hold: a reason to leave a connector as it is.",
+        "DOES NOT LET PASS": held,
+        "LETS PASS": passes or "nothing",
+        "WHAT TO DO": "`gitops-connect explain connector NAME` says what releases the hold of a connector.",
+    }
+    return _page(hold.value, parts, "holds.md")
 
 
 def _exit_code(code: ExitCode) -> str:

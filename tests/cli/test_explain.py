@@ -17,7 +17,7 @@ from gitops_connect.report.code_scanning import rule_explanations
 
 @pytest.mark.parametrize(("word", "shown"), rows(__file__, "words"))
 def test_what_a_word_means(word: str, shown: list[str]) -> None:
-    run_here("explain", word).expect(0, out=shown, err="")
+    run_here("explain", *word.split(maxsplit=1)).expect(0, out=shown, err="")
 
 
 @pytest.mark.parametrize(("words", "code", "said"), rows(__file__, "unknown"))
