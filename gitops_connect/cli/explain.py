@@ -130,7 +130,7 @@ def _explained(runtime: Runtime, planned: Planned, proposal: Proposal) -> list[E
             directory,
             _why_undeclared(situation.desired, status.name),
         )
-        for status in connector_statuses(proposal, find_unhealthy(situation), documents, directory)
+        for status in connector_statuses(runtime, proposal, find_unhealthy(situation), documents, directory)
     ]
 
 

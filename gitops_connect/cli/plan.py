@@ -32,7 +32,7 @@ from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_i
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.lag import Lags
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.propose import Proposal
@@ -166,26 +166,22 @@ class _Statuses:
     """
 
     found: list[ConnectorStatus]
-    labels: Mapping[tuple[ClusterName, ConnectorName], Mapping[str, str]]
     with_lag: bool
     notes: tuple[str, ...]
     is_complete: bool
     failures: Failures
 
     def selected(self, selection: Selection) -> list[ConnectorStatus]:
-        return [one for one in self.found if selection.includes(one.name, self._labels(one))]
+        return [one for one in self.found if selection.includes(one.name, dict(one.labels))]
 
     def listing(self, selection: Selection, *, show_labels: bool) -> WatchedTable:
         statuses = self.selected(selection)
         headers, rows = connector_status.status_table(statuses, with_lag=self.with_lag)
-        values = [{**one.value(), "labels": dict(self._labels(one))} for one in statuses]
+        values = [{**one.value(), "labels": dict(one.labels)} for one in statuses]
         if show_labels:
             headers = (*headers, "LABELS")
-            rows = [(*row, label_words(self._labels(one))) for row, one in zip(rows, statuses, strict=True)]
+            rows = [(*row, label_words(dict(one.labels))) for row, one in zip(rows, statuses, strict=True)]
         return WatchedTable(headers, rows, values, is_complete=not self.failures)
-
-    def _labels(self, one: ConnectorStatus) -> Mapping[str, str]:
-        return self.labels.get((one.cluster, one.name), {})
 
 
 def _read_statuses(runtime: Runtime, planned: Planned, path: Path | None) -> _Statuses:
@@ -204,11 +200,6 @@ def _read_statuses(runtime: Runtime, planned: Planned, path: Path | None) -> _St
     more = (one.render(escaped) for one in hints([one for found in unhealthy_ones for one in found.values()]))
     return _Statuses(
         [replace(one, lag=lags[one.cluster].get(one.name)) for one in statuses],
-        {
-            (cluster, one.name): one.labels
-            for cluster, state in planned.declared.states.items()
-            for one in state.connectors
-        },
         any(runtime.cluster(one).lag_interval for one in lags),
         (*lines, *unmatched, *_problems(errors, only_planned), *more),
         not (unmatched or errors or only_planned),

@@ -59,9 +59,11 @@ class ExplainedConnector:
         return {
             "Connector": status.name,
             "Cluster": status.cluster,
+            "Verdict": status.verdict.kind.value,
+            "Because": status.verdict.words or status.message or "-",
+            **_filled("To do", self._to_do()),
             "Sync": status.sync.value,
             "Health": status.health.value,
-            "Because": status.message or "-",
             "Git": self._git(),
             "Live": {"State": status.state, "Tasks": status.tasks, **_filled("Problem", status.problem)},
             "Last applied": self._applied(),
@@ -79,6 +81,14 @@ class ExplainedConnector:
             return ""
         lines = view_connector(planned, offset_lines.MOST_MOVES).lines
         return TextReport(coloured=False).offsets(lines)
+
+    def _to_do(self) -> str:
+        """The next step of the verdict, as the pages have it."""
+        following = self.status.verdict.next
+        if following is None:
+            return ""
+        where = "" if following.location is None else f" ({following.location.under(self.directory)})"
+        return f"{one_line(following.text)}{where}"
 
     def _git(self) -> Any:
         if self.declared is None:

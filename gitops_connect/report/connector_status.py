@@ -152,6 +152,7 @@ def _status(one: _Subject, gone: Collection[str], findings: StatusFindings) -> C
         holds=one.planned.holds,
         class_name=one.class_name,
         location=one.location,
+        labels=_labels(one.declared),
         parts=tuple(replace(task, trace="") if task.trace else task for task in observed.tasks) if observed else (),
     )
 
@@ -172,11 +173,16 @@ def unread_statuses(
             verdict=verdict,
             class_name=one.config.get("connector.class", ""),
             location=one.locate(()),
+            labels=_labels(one),
             **unknown,
         )
         for one in desired.connectors
         if one.state is not TargetState.ABSENT
     ]
+
+
+def _labels(declared: DesiredConnector | None) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(declared.labels.items())) if declared is not None else ()
 
 
 def failure_of(outcome: StepOutcome) -> str:
