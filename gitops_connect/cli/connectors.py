@@ -30,7 +30,7 @@ from gitops_connect.cli.options import (
     listing,
 )
 from gitops_connect.cli.progress import progress
-from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
+from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
@@ -91,7 +91,7 @@ def connectors(
 
     Labels are read from the repository.
     """
-    selection, pause = Selection.of(selector, label), watch_interval(output, interval, watches=watches)
+    selection, pause = ConnectorSelection.of(selector, label), watch_interval(output, interval, watches=watches)
     known: set[str] = set()
     declared = cache(lambda: _required(repository_of(settings_of(context)), label))
 

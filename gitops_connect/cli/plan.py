@@ -27,7 +27,7 @@ from gitops_connect.cli.options import (
     is_untrusted,
     listing,
 )
-from gitops_connect.cli.selection import Labels, Selection, Selectors, ShowLabels, label_words
+from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
@@ -136,7 +136,7 @@ def status(
     Connectors that are paused or stopped as declared count as healthy. Unmanaged connectors are listed, and do not
     affect the exit code. Errors in documents do, also if --selector or --label leaves their connectors out.
     """
-    selection, pause = Selection.of(selector, label), watch_interval(output, interval, watches=watches)
+    selection, pause = ConnectorSelection.of(selector, label), watch_interval(output, interval, watches=watches)
     is_unmerged = is_untrusted(untrusted)
     with opened(context) as runtime:
         clusters, path = chosen_in(runtime.settings, cluster), directory_of(runtime.settings, path)
@@ -171,10 +171,10 @@ class _Statuses:
     is_complete: bool
     failures: Failures
 
-    def selected(self, selection: Selection) -> list[ConnectorStatus]:
+    def selected(self, selection: ConnectorSelection) -> list[ConnectorStatus]:
         return [one for one in self.found if selection.includes(one.name, dict(one.labels))]
 
-    def listing(self, selection: Selection, *, show_labels: bool) -> WatchedTable:
+    def listing(self, selection: ConnectorSelection, *, show_labels: bool) -> WatchedTable:
         statuses = self.selected(selection)
         headers, rows = connector_status.status_table(statuses, with_lag=self.with_lag)
         values = [{**one.value(), "labels": dict(one.labels)} for one in statuses]

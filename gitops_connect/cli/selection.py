@@ -32,14 +32,14 @@ ShowLabels = Annotated[bool, typer.Option("--show-labels", help="Also show the l
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ConnectorSelection:
     """The patterns of names, of which one must match, and the requirements for labels, all of which must be met."""
 
     names: tuple[str, ...]
     labels: tuple[Requirement, ...]
 
     @staticmethod
-    def of(names: Sequence[str] | None, labels: Sequence[str] | None) -> Selection:
+    def of(names: Sequence[str] | None, labels: Sequence[str] | None) -> ConnectorSelection:
         """The selection of a command line. Raises UsageError for a selector of labels that cannot be read."""
         found: list[Requirement] = []
         for one in labels or ():
@@ -48,7 +48,7 @@ class Selection:
             except ValueError as error:
                 expected = "a selector such as team=payments, env!=dev, env in (dev, test), team or !team"
                 raise UsageError(f"--label: expected {expected}, found {str(error)!r}") from error
-        return Selection(tuple(names or ()), tuple(found))
+        return ConnectorSelection(tuple(names or ()), tuple(found))
 
     def includes(self, name: str, labels: Mapping[str, str]) -> bool:
         is_named = not self.names or any(fnmatchcase(name, one) for one in self.names)
