@@ -7,6 +7,7 @@ structure is unknown; the others are read.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -93,7 +94,7 @@ def parse_connectors(body: Any) -> tuple[Mapping[ConnectorName, ObservedConnecto
     """`GET /connectors?expand=status&expand=info`: the readable connectors, and the names of the others."""
     connectors, unknown = {}, set()
     for text, entity in _mapping(body, "the connectors").items():
-        name = ConnectorName(text)
+        name = ConnectorName(sys.intern(text))
         try:
             connectors[name] = _connector(name, entity)
         except UnreadableAnswer:
@@ -110,11 +111,11 @@ def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
         name,
         _type(status.get("type")),
         _state(connector.get("state")),
-        str(connector.get("worker_id") or ""),
+        sys.intern(str(connector.get("worker_id") or "")),
         parse_config(info.get("config")),
         tasks,
         str(connector.get("trace") or ""),
-        str(connector.get("version") or ""),
+        sys.intern(str(connector.get("version") or "")),
         tuple(sorted(_configured(info.get("tasks")) - {task.id for task in tasks})),
     )
 
@@ -130,7 +131,8 @@ def parse_config(body: Any) -> Mapping[str, str]:
     config = _mapping(body, "config")
     if not all(value is None or isinstance(value, str) for value in config.values()):
         raise UnreadableAnswer("a config value is not a string")
-    return {key: value for key, value in config.items() if key != "name" and value is not None}
+    intern = sys.intern  # one string for equal ones: most configs, and the documents that declare them, have the same
+    return {intern(key): intern(value) for key, value in config.items() if key != "name" and value is not None}
 
 
 def _tasks(body: Any) -> tuple[TaskStatus, ...]:
@@ -142,9 +144,8 @@ def _task(entity: Mapping[str, Any]) -> TaskStatus:
     number = entity.get("id")
     if not isinstance(number, int):
         raise UnreadableAnswer("a task has no id")
-    return TaskStatus(
-        number, _state(entity.get("state")), str(entity.get("worker_id") or ""), str(entity.get("trace") or "")
-    )
+    worker = sys.intern(str(entity.get("worker_id") or ""))
+    return TaskStatus(number, _state(entity.get("state")), worker, str(entity.get("trace") or ""))
 
 
 def _state(text: Any) -> WorkerState:

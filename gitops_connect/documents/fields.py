@@ -35,10 +35,10 @@ from gitops_connect.model.desired import (
     SecretSource,
     TargetState,
 )
-from gitops_connect.model.documents import Document, Pointer
+from gitops_connect.model.documents import EMPTY, Document, Pointer
 from gitops_connect.model.exactly_once import FIELDS
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.restart_records import AutoRestart, RequestKind, RestartRequest
+from gitops_connect.model.restart_records import DEFAULT_AUTO_RESTART, AutoRestart, RequestKind, RestartRequest
 
 # The fields of a `Connector` document that passed its schema, typed, with their defaults.
 
@@ -66,7 +66,7 @@ def connector_of(document: Document) -> DesiredConnector:
         state=TargetState(spec.get("state", TargetState.RUNNING.value)),
         config=config,
         document=document,
-        secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()},
+        secrets={key: _secret(reference) for key, reference in spec.get("secrets", {}).items()} or EMPTY,
         ignore=tuple(spec.get("ignore", ())),
         allow_unknown_keys=tuple(annotations_of(document).get(ALLOW_UNKNOWN_KEYS, "").replace(",", " ").split()),
         mode=Mode(spec.get("mode", Mode.ENFORCE.value)),
@@ -111,10 +111,11 @@ def _on_delete(fields: Mapping[str, str]) -> OnDelete:
 
 
 def _auto_restart(fields: Mapping[str, Any]) -> AutoRestart:
-    default = AutoRestart()
+    if not fields:
+        return DEFAULT_AUTO_RESTART
     return AutoRestart(
-        fields.get("enabled", default.enabled),
-        int(fields.get("maxRestarts", default.max_restarts)),
+        fields.get("enabled", DEFAULT_AUTO_RESTART.enabled),
+        int(fields.get("maxRestarts", DEFAULT_AUTO_RESTART.max_restarts)),
         tuple(fields.get("onlyOn", ())),
         tuple(fields.get("neverOn", ())),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -84,7 +85,8 @@ class _Composer:
         if kind is yaml.AliasEvent:
             return self._alias(event.anchor, place)
         if kind is yaml.ScalarEvent:
-            node: Node = ScalarNode(event.value, event.implicit[0], event.tag, place)
+            # 10,000 documents have the same keys and mostly the same values, and Connect returns them again.
+            node: Node = ScalarNode(sys.intern(event.value), event.implicit[0], event.tag, place)
         else:
             node = self._collection(event, place, depth + 1)
         if event.anchor is not None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import json
 import re
+import sys
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from enum import Enum
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
 
@@ -17,6 +19,7 @@ from sqlalchemy.engine import Dialect
 
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, QueuedConfig, RolledBack
+from gitops_connect.model.documents import EMPTY
 from gitops_connect.model.observed_state import PartitionPosition
 from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import OffsetText, PartitionText, pack, unpack
@@ -59,6 +62,13 @@ class ShortText(ColumnType):
 
     def from_json(self, where: str, found: Any) -> Any:
         return read_text(where, found)
+
+
+class RepeatedText(ShortText):
+    """A string that many rows have, such as a name or a revision: in memory, equal ones are one string."""
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[str], str]:
+        return sys.intern
 
 
 class LongText(ShortText):
@@ -117,9 +127,9 @@ class UtcTime(ColumnType):
             raise ValueError(f"{value} has no time zone")
         return value.astimezone(UTC).strftime(self._FORMAT)
 
-    def process_result_value(self, value: str | None, dialect: Dialect) -> datetime | None:
-        """The stored time in UTC, to the microsecond."""
-        return None if value is None else datetime.fromisoformat(value)
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[str | None], datetime | None]:
+        """The stored time in UTC, to the microsecond. The rows of one transaction mostly have the same time."""
+        return _read_time
 
     def is_sound(self, stored: Any) -> bool:
         if not isinstance(stored, str) or not self._STORED.fullmatch(stored):
@@ -222,7 +232,7 @@ class TextMap(JsonText):
         return found
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:
-        return {} if value == "{}" else json.loads(value)
+        return EMPTY if value == "{}" else json.loads(value)
 
     def from_json(self, where: str, found: Any) -> Mapping[str, str]:
         if not isinstance(found, dict):
@@ -392,6 +402,11 @@ def read_text(where: str, found: Any) -> str:
         raise ValueError(f"{where}: expected a string, found {_shown(found)}")
     found.encode()  # half of a surrogate pair, which no database accepts, is a ValueError
     return found
+
+
+@lru_cache(maxsize=1024)
+def _read_time(stored: str | None) -> datetime | None:
+    return None if stored is None else datetime.fromisoformat(stored)
 
 
 def _time(text: Any) -> datetime | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any, Generic, TypeVar
 
 from sqlalchemy import (
@@ -38,6 +38,7 @@ from gitops_connect.ledger.column_types import (
     PackedLines,
     PackedOffsets,
     PartitionPositionsText,
+    RepeatedText,
     ReviewedPlanText,
     ShortText,
     TextMap,
@@ -68,7 +69,7 @@ class OffsetsPart(Enum):
 
 METADATA = MetaData()
 _Kinds = type[ColumnType] | ColumnType
-_CONNECTOR = {"cluster": ShortText, "connector": ShortText}
+_CONNECTOR = {"cluster": RepeatedText, "connector": RepeatedText}
 
 
 def _key(**columns: _Kinds) -> list[Column[Any]]:
@@ -90,7 +91,7 @@ OWNERSHIP = Table(
     "ownership",
     METADATA,
     *_key(**_CONNECTOR),
-    *_required(origin=EnumText(Origin), revision=ShortText, since=UtcTime),
+    *_required(origin=EnumText(Origin), revision=RepeatedText, since=UtcTime),
     *_optional(desired=ShortText),
     *_required(applied=TextMap("a JSON object of digests")),
     Column("on_delete", EnumText(OnDelete), nullable=False, server_default="keep"),
@@ -153,7 +154,8 @@ CONDITIONS = Table(
     "conditions",
     METADATA,
     *_key(**_CONNECTOR, type=EnumText(ConditionType)),
-    *_required(status=EnumText(ConditionStatus), reason=ShortText, message=LongText, since=UtcTime, revision=ShortText),
+    *_required(status=EnumText(ConditionStatus), reason=RepeatedText, message=LongText),
+    *_required(since=UtcTime, revision=RepeatedText),
     *_key(request=ShortText),
 )
 """Since version 5. `connector` is empty for a condition of the cluster itself.
@@ -296,15 +298,15 @@ class RecordedValues(Generic[K, V]):
         """`write` begins a transaction, under the lease of the ledger if it has one."""
         self._database, self._write, self._table = database, write, table
         self._read, self._columns = read, columns
-        self._key: Callable[[Row[Any]], Any] = attrgetter(
-            *(one.name for one in table.primary_key if one.name != "cluster")
+        self._key: Callable[[Row[Any]], Any] = itemgetter(
+            *(index for index, one in enumerate(table.c) if one.primary_key and one.name != "cluster")
         )
         self._others = [one.name for one in table.c if not one.primary_key]
 
     def of(self, cluster: ClusterName) -> Mapping[K, V]:
         with self._database.read() as connection:
-            rows = connection.execute(_select_of(self._table), {"of": cluster}).all()
-        return {self._key(row): self._read(*tuple[Any, ...](row)[2:]) for row in rows}
+            rows = connection.execute(_select_of(self._table), {"of": cluster})
+            return {self._key(row): self._read(*row[2:]) for row in rows}
 
     def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:
         """Replace and remove these values: all of them or none. Without any, nothing is written."""

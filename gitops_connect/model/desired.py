@@ -18,7 +18,7 @@ from gitops_connect.model.manifests import Manifest
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind, plain_name
 from gitops_connect.model.offset_targets import OffsetTargets
-from gitops_connect.model.restart_records import AutoRestart, RestartRequest
+from gitops_connect.model.restart_records import DEFAULT_AUTO_RESTART, AutoRestart, RestartRequest
 from gitops_connect.model.strimzi import AnnotationAction, AnnotationWarning, RequestedListing, failed
 
 
@@ -174,7 +174,7 @@ class DesiredConnector:
     on_delete: OnDelete = OnDelete.KEEP
     on_manual_pause: OnManualPause | None = None
     """None: what the settings of the cluster say."""
-    auto_restart: AutoRestart = field(default_factory=AutoRestart)
+    auto_restart: AutoRestart = DEFAULT_AUTO_RESTART
     restarts: tuple[RestartRequest, ...] = ()
     reset_topics: str = ""
     """The id of `spec.resetTopics`; empty: no reset is requested."""

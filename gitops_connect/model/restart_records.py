@@ -32,6 +32,9 @@ class AutoRestart:
     never_on: tuple[str, ...] = ()
 
 
+DEFAULT_AUTO_RESTART = AutoRestart()
+
+
 class RequestKind(Enum):
     """The field of a document that requests something once for each id: a restart, or a reset of active topics."""
 

@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from support.files.tables import rows
 
 from gitops_connect.connect import wire
+from gitops_connect.documents.yaml import parse
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.documents import Blob
 from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
@@ -94,6 +96,13 @@ def test_what_cannot_be_read_is_unknown_and_takes_nothing_from_the_others(bad: A
     found, unknown = wire.parse_connectors({"good": entity(GOOD), "bad": bad})
     assert found == {"good": GOOD}
     assert unknown == {"bad"}
+
+
+def test_equal_strings_of_documents_and_of_answers_are_one_object_because_thousands_of_connectors_have_them() -> None:
+    first, second = (parse(Blob(path, path, b"batch.size: 1000 records")).documents[0] for path in ("a", "b"))
+    answered = wire.parse_config(json.loads('{"batch.size": "1000 records"}'))
+    for (key, value), *others in zip(first.value.items(), second.value.items(), answered.items(), strict=True):
+        assert all(key is other and value is same for other, same in others)
 
 
 def test_a_type_that_is_new_is_unknown_and_a_null_value_is_no_value() -> None:

@@ -22,6 +22,7 @@ from gitops_connect.model.reviewed_plans import (
     ReviewedConnector,
     ReviewedPlan,
 )
+from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 
 ORDERS = ConnectorName("orders")
 SKIP = DestructiveEffect(
@@ -51,6 +52,16 @@ def test_the_journal_returns_the_newest_steps_first_in_pages_and_keeps_a_limited
     assert [one.message for one in following] == ["number 2", "number 1"], "number 0 is removed"
     assert [one.cluster for one in ledger.status.steps()] == [*[LOCAL] * 6, "another"]
     assert page[0].author == "Ann"
+
+
+def test_conditions_of_one_reconciliation_share_their_time_and_their_revision_in_memory(ledger: Ledger) -> None:
+    condition = Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", NOON, Revision("r1"))
+    recorded = {(ConnectorName(name), ConditionType.READY, ""): condition for name in ("orders", "payments")}
+    ledger.status.conditions.record(LOCAL, recorded)
+    assert (found := ledger.status.conditions.of(LOCAL)) == recorded
+    orders, payments = found.values()
+    assert orders.since is payments.since
+    assert orders.revision is payments.revision
 
 
 def test_a_plan_replaces_the_earlier_one_of_its_pull_request_and_purpose(ledger: Ledger) -> None:
