@@ -30,6 +30,8 @@ from gitops_connect.spark.master_url import Master, MasterKind, master_of
 Say = Callable[[str], None]
 _PROCESSES = 4
 """Processes without Spark. Each needs memory, and a container may have far fewer processors than its machine."""
+_MEMORY = {"MALLOC_MMAP_THRESHOLD_": str(32 * 1024**2), "MALLOC_TRIM_THRESHOLD_": str(128 * 1024**2)}
+"""glibc keeps the arrays of a block for those of the next block: memory that is used for the first time is slow."""
 _Result = TypeVar("_Result")
 _Arguments = TypeVarTuple("_Arguments")
 _DRIVER = "import sys; sys.path[:] = sys.argv[1:]; from gitops_connect.spark.driver import main; main()"
@@ -48,7 +50,7 @@ class Session:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,
-            env=environment,
+            env={**_MEMORY, **environment},
             start_new_session=True,
         )
         self._requests = cast("IO[bytes]", self._process.stdin)

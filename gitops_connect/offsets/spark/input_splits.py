@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 from gitops_connect.connect.unreadable import TOO_LARGE, Unreadable
 from gitops_connect.model.manifests import LargeFile, LineFault
@@ -28,7 +28,6 @@ MAX_SPLITS = 2**20
 """Splits of one job; splits grow if the files are larger than that."""
 MAX_LINE = 16 * 1024 * 1024
 """Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
-_STEP = 1024 * 1024
 
 
 class InputSplit(NamedTuple):
@@ -133,22 +132,20 @@ def _of_parquet(split: InputSplit) -> Iterator[Block]:
 
 
 def _plain(split: InputSplit, end: int) -> Iterator[Block]:
+    """The block is read at once: to join parts of it would take as long as to find its lines."""
     with Path(split.file.path).open("rb") as stream:
-        stream.seek(max(split.start - 1, 0))
-        content = stream.read(end - max(split.start - 1, 0))
-        start = content.find(b"\n") + 1 if split.start else 0
-        if start == len(content) or (split.start and not start):
-            yield Block(0, b"", is_first=not split.start)
-            return
-        rest = []
-        length = len(content) - content.rfind(b"\n") - 1
-        while not content.endswith(b"\n") and length <= MAX_LINE and (more := stream.read(_STEP)):
-            at = more.find(b"\n") + 1
-            rest.append(more[: at or len(more)])
-            length += len(rest[-1])
-            if at:
-                break
-        yield _finished(0, b"".join((memoryview(content)[start:], *rest)), is_first=not split.start)
+        start = _line_from(stream, split.start, end - split.start)
+        stop = _line_from(stream, end, MAX_LINE) if start < end else start
+        stream.seek(start)
+        yield _finished(0, stream.read(stop - start), is_first=not split.start)
+
+
+def _line_from(stream: IO[bytes], place: int, longest: int) -> int:
+    """Where the first line begins from this place on. If the line before is longer than that, its end is not found."""
+    if not place:
+        return 0
+    stream.seek(place - 1)
+    return place - 1 + len(stream.readline(longest + 1))
 
 
 def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[Block]:
