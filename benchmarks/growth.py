@@ -23,7 +23,7 @@ from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation
-from gitops_connect.report.connector_status import connector_statuses
+from gitops_connect.report.connector_status import StatusFindings, connector_statuses
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.planner.situations import change, current_offsets, offsets_to, seen, situation, wanted
@@ -110,13 +110,15 @@ def large(size: int) -> Callable[[], object]:
 
 
 def statuses(size: int) -> Callable[[], object]:
-    """The status of all connectors after a plan that creates them, of which each has an offset change that waits."""
-    desired, _ = _connectors(size)
+    """The status of as many unmanaged connectors, and of those that the plan creates: each has a change that waits."""
+    desired, observed = _connectors(size)
+    unmanaged = [replace(one, name=ConnectorName(f"other-{one.name}")) for one in observed]
     changes = [change(f"c{number}", _name(number)) for number in range(size)]
     offsets = OffsetSituation(manifests={one.name: offsets_to(a=4) for one in changes})
-    given = situation(desired, [], changes=changes, offsets=offsets)
+    given = situation(desired, unmanaged, changes=changes, offsets=offsets)
     made, ill = plan(given), find_unhealthy(given)
-    return lambda: connector_statuses(made, given.desired, given.observed, ill, {})
+    findings = StatusFindings(given.now, ill)
+    return lambda: connector_statuses(made, given.desired, given.observed, findings)
 
 
 CASES: Mapping[str, Case] = {

@@ -64,7 +64,7 @@ def resolve(desired: DesiredState, settings: Settings, environment: Mapping[str,
         found = contained(read_config, connector.document.location, connector.name)
         problems, config = ([found], connector.config) if isinstance(found, Diagnostic) else found
         diagnostics.extend(problems)
-        connectors.append(replace(connector, config=config))
+        connectors.append(connector if config is connector.config else replace(connector, config=config))
         values |= {config[key] for key in connector.secrets if key in config}
     unresolved = frozenset(problem.connector for problem in diagnostics if problem.connector)
     for reference in _only_masked(desired):

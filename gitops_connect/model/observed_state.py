@@ -22,6 +22,7 @@ class WorkerState(Enum):
     FAILED = "FAILED"
     RESTARTING = "RESTARTING"
     DESTROYED = "DESTROYED"
+    __hash__ = object.__hash__  # Enum's own is a function in Python, and each connector and task is looked up
 
 
 class ConnectorType(Enum):

@@ -136,6 +136,7 @@ class ConditionType(Enum):
     UNEXPECTED_TOPICS = "UnexpectedTopics"
     STALLED = "Stalled"
     WARNING = "Warning"
+    __hash__ = object.__hash__  # Enum's own is a function in Python, and each condition of each connector has a key
 
 
 class ConditionStatus(Enum):

@@ -119,5 +119,5 @@ def changes(
     before: Conditions, after: Mapping[ConditionKey, Condition]
 ) -> tuple[dict[ConditionKey, Condition], list[ConditionKey]]:
     """The conditions to record, and those that have ended."""
-    changed = {key: condition for key, condition in after.items() if before.get(key) != condition}
+    changed = {key: one for key, one in after.items() if (known := before.get(key)) is not one and known != one}
     return changed, [key for key in before if key not in after]

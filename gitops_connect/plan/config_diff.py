@@ -43,6 +43,8 @@ def secret_digest(situation: Situation, connector: DesiredConnector, key: str) -
 
 def diff(situation: Situation, desired: DesiredConnector, observed: ObservedConnector | None) -> ConfigDiff:
     """Compare key by key. Without an observed connector every key is new."""
+    if observed is not None and observed.config == desired.config:
+        return ConfigDiff((), desired.config, frozenset())
     before = {**_DEFAULTS, **observed.config} if observed else {}
     after = _keep_ignored(desired, observed)
     owned = situation.ownership.get(desired.name)

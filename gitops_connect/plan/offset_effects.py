@@ -85,7 +85,10 @@ def add_offset_effects(situation: Situation, planned: Sequence[ConnectorPlan]) -
         return ()
 
     return [
-        replace(one, steps=tuple(replace(step, offset_effects=effects(step)) for step in one.steps)) for one in planned
+        replace(one, steps=tuple(replace(step, offset_effects=effects(step)) for step in one.steps))
+        if one.steps
+        else one
+        for one in planned
     ]
 
 

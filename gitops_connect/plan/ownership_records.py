@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 
 from gitops_connect.model.canonical import keyed_digest
@@ -37,21 +36,16 @@ def remember(situation: Situation, connector: DesiredConnector, origin: Origin, 
 
     Returns the earlier record itself if there is nothing to record.
     """
-    applied = {
-        key: secret_digest(situation, connector, key)
-        for key in connector.config
-        if situation.is_sensitive(connector, key)
-    }
-    earlier = situation.ownership.get(connector.name)
-    record = earlier or Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now)
-    now_known = replace(
-        record,
-        desired=desired_digest(situation, connector),
-        applied=applied,
-        on_delete=connector.on_delete,
-        references={key: str(reference) for key, reference in connector.secrets.items()},
-    )
-    return earlier if now_known == earlier else replace(now_known, revision=situation.revision)
+    sensitive = situation.sensitive_keys(connector, connector.config)
+    applied = {key: secret_digest(situation, connector, key) for key in sensitive}
+    digest = desired_digest(situation, connector)
+    references = {key: str(reference) for key, reference in connector.secrets.items()}
+    earlier, known = situation.ownership.get(connector.name), (digest, applied, connector.on_delete, references)
+    if earlier is None:
+        return Ownership(situation.desired.cluster, connector.name, origin, situation.revision, now, *known)
+    if (earlier.desired, earlier.applied, earlier.on_delete, earlier.references) == known:
+        return earlier
+    return Ownership(earlier.cluster, earlier.connector, earlier.origin, situation.revision, earlier.since, *known)
 
 
 def owned_and_undeclared(situation: Situation) -> tuple[ConnectorName, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, wraps
@@ -214,20 +214,22 @@ class Situation:
         return stated.support if stated and observed is ExactlyOnceSupport.UNKNOWN else observed
 
     def is_sensitive(self, connector: DesiredConnector, key: str) -> bool:
-        """True for keys whose value is never shown.
+        """True for keys whose value is never shown."""
+        return bool(self.sensitive_keys(connector, [key]))
 
-        The key is declared as a secret, of type PASSWORD or named like a secret, or the server masks its value. Connect
-        validates only configs that would be sent, so the ledger records which keys it once reported as PASSWORD.
+    def sensitive_keys(self, connector: DesiredConnector, keys: Iterable[str]) -> list[str]:
+        """Those of the keys whose value is never shown.
+
+        They are declared as a secret, of type PASSWORD or named like a secret, or the server masks their values.
+        Connect validates only configs that would be sent, so the ledger records which keys it once reported as
+        PASSWORD.
         """
-        owned, observed = self.ownership.get(connector.name), self.observed.connectors.get(connector.name)
-        return (
-            key in connector.secrets
-            or key in self.passwords.get(connector.name, frozenset())
-            or key in self.quoted.get(connector.name, frozenset())
-            or (owned is not None and key in owned.applied)
-            or is_sensitive_key(key)
-            or (observed is not None and is_mask(observed.config.get(key, "")))
-        )
+        name = connector.name
+        owned, observed = self.ownership.get(name), self.observed.connectors.get(name)
+        current = observed.config if observed is not None else {}
+        typed = *self.passwords.get(name, ()), *self.quoted.get(name, ())
+        known = {*connector.secrets, *typed, *(owned.applied if owned is not None else ())}
+        return [key for key in keys if key in known or is_sensitive_key(key) or is_mask(current.get(key, ""))]
 
     def may_be_sensitive(self, connector: DesiredConnector, key: str) -> bool:
         """True for keys whose value is never shown, and for those that may be such keys.

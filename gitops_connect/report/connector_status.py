@@ -94,6 +94,7 @@ def connector_statuses(
     strays = defaultdict[ConnectorName, list[PlannedOffsetChange]](list)
     for stray in offset_lines.strays_of(plan):
         strays[stray.connector].append(stray)
+    unread, unmanaged = observed.unknown.union(plan.unread), frozenset(plan.unmanaged)
     names = declared.keys() | desired.held | observed.connectors.keys() | observed.unknown | planned.keys()
     statuses = []
     for name in sorted(names):
@@ -104,7 +105,8 @@ def connector_statuses(
             desired,
             declared.get(name),
             observed.connectors.get(name),
-            name in observed.unknown or name in plan.unread,
+            name in unread,
+            name in unmanaged,
             (*offset_lines.waiting_of(own), *strays.get(name, ())),
             findings.unhealthy.get(name),
             findings.problems.get(name, ()),
@@ -243,6 +245,7 @@ class _Subject:
     declared: DesiredConnector | None
     observed: ObservedConnector | None
     is_unread: bool
+    is_unmanaged: bool
     waiting: tuple[PlannedOffsetChange, ...]
     """Its blocked offset changes."""
     ill: UnhealthyConnector | None
@@ -275,7 +278,7 @@ class _Subject:
 def _sync(one: _Subject) -> tuple[Sync, str]:
     printed = _summary(one)
     errors = [problem for problem in one.problems if problem.severity is Severity.ERROR]
-    if one.planned.name in one.plan.unmanaged:
+    if one.is_unmanaged:
         return Sync.UNMANAGED, found_unaddressable(one.planned.name) or printed
     if why := _why_unknown(one, errors):
         return Sync.UNKNOWN, printed or why
