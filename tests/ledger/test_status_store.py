@@ -58,7 +58,8 @@ def test_conditions_of_one_reconciliation_share_their_time_and_their_revision_in
     condition = Condition(ConditionType.READY, ConditionStatus.TRUE, "Ready", "", NOON, Revision("r1"))
     recorded = {(ConnectorName(name), ConditionType.READY, ""): condition for name in ("orders", "payments")}
     ledger.status.conditions.record(LOCAL, recorded)
-    assert (found := ledger.status.conditions.of(LOCAL)) == recorded
+    found = ledger.status.conditions.of(LOCAL)
+    assert found == recorded
     orders, payments = found.values()
     assert orders.since is payments.since
     assert orders.revision is payments.revision
