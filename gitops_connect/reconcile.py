@@ -39,7 +39,8 @@ class ReconcileOptions:
     the steps in progress are finished and no other step is started. `follow` gets the progress of a step that sends
     many offsets. `stopped` contains the connectors that are stopped and not yet resumed. `leader`: the lease of a
     daemon, which changes nothing without it. `is_daemon`: connectors that have failed are restarted when that is due,
-    and a config with which a connector fails is rolled back. `reviews` are what was reviewed of the revision.
+    and a config with which a connector fails is rolled back. `reviews` are what was reviewed of the revision. `by` is
+    the person who applies the plan by a command.
     """
 
     proposed: Callable[[Proposal], None]
@@ -51,6 +52,7 @@ class ReconcileOptions:
     leader: Lease | None = None
     is_daemon: bool = False
     reviews: Reviews = NO_REVIEWS
+    by: str = ""
 
 
 def reconcile(
@@ -70,7 +72,7 @@ def reconcile(
         if not options.is_daemon:
             guards.enforce(proposal.plan)
         options.approve(proposal.plan)
-        records = LedgerRecords(ledger, proposal.situation, proposal.plan, clock)
+        records = LedgerRecords(ledger, proposal.situation, proposal.plan, clock, options.by)
         records.before()
         execution = ExecuteOptions(
             clock=clock,

@@ -16,7 +16,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
 from gitops_connect.model.hold import HoldKind
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import (
     OffsetChange,
@@ -27,10 +27,11 @@ from gitops_connect.model.offset_changes import (
     seed_name,
 )
 from gitops_connect.model.offsets import Offsets
-from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
+from gitops_connect.model.outcomes import ActorKind, JournalEntry, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange, Step
 from gitops_connect.model.restart_records import RequestKind, RestartRecord
+from gitops_connect.model.reviewed_plans import ReviewedPlan
 from gitops_connect.model.status import ConditionType
 from gitops_connect.plan.annotation_warnings import annotation_conditions
 from gitops_connect.plan.conditions import changes
@@ -38,8 +39,10 @@ from gitops_connect.plan.connector_steps import steady
 from gitops_connect.plan.offset_change_status import is_cleared, withdrawn_seeds
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.restarts import seen_before_managed, uncounted
+from gitops_connect.plan.reviewed import review_of
 from gitops_connect.plan.rollbacks import begin_trial, next_histories, queued
 from gitops_connect.plan.situation import Situation
+from gitops_connect.plan.step_actors import actor_of
 from gitops_connect.plan.topics import resets_seen_before_managed
 
 _STARTED_STATES = frozenset({WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED})
@@ -50,13 +53,15 @@ _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
 class LedgerRecords:
     """Records one plan while it is carried out; the `Journal` of `apply`."""
 
-    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan, clock: Clock) -> None:
-        """`ledger` is under the lease of the cluster."""
+    def __init__(self, ledger: Ledger, situation: Situation, plan: Plan, clock: Clock, by: str = "") -> None:
+        """`ledger` is under the lease of the cluster. `by` is the person who applies the plan by a command."""
         self._ledger = ledger
         self._offset_changes = ledger.offset_changes
         self._situation = situation
         self._plan = plan
-        self._clock = clock
+        self._clock, self._by = clock, by
+        self._planned = {one.name: one for one in plan.connectors}
+        self._authors = {situation.revision: situation.author}
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
         self._created = GroupCommit(ledger.together)
@@ -217,8 +222,8 @@ class LedgerRecords:
         """Record the steps and their effects in one transaction. `listen` receives each with the id of the step.
 
         If that fails, all are recorded separately, and the first error is raised at the end. The steps are also
-        recorded without the lease, and the next step, which may resume the connector, must not depend on the journal:
-        the log has the step, too. If the answer to a commit was lost, the journal may contain steps twice.
+        recorded without the lease, and the next step, which may resume the connector, must not depend on the history:
+        the log has the step, too. If the answer to a commit was lost, the history may contain steps twice.
         """
         for outcome in outcomes:
             self._count(outcome)
@@ -318,7 +323,11 @@ class LedgerRecords:
         ]
 
     def _entry(self, outcome: StepOutcome) -> JournalEntry:
-        step = outcome.step
+        step, planned = outcome.step, self._planned[outcome.step.connector]
+        actor = actor_of(self._situation, planned, step, self._by)
+        review = None
+        if actor.kind is ActorKind.PERSON:
+            review = review_of(self._situation.reviews, self._cluster, planned, step)
         return JournalEntry(
             cluster=self._cluster,
             at=self._clock.now(),
@@ -327,11 +336,28 @@ class LedgerRecords:
             connector=step.connector,
             action=step.action,
             offset_change=step.offset_change.name if step.offset_change is not None else "",
-            result=outcome.result,
+            result=outcome.shown_result,
             reason=step.reason,
             message=outcome.message,
             seconds=outcome.seconds,
+            actor=actor.kind,
+            who=actor.who or (self._author(actor.commit) if actor.kind is ActorKind.PERSON else ""),
+            commit=actor.commit,
+            pull_request=review.pull_request if review is not None else None,
+            approved_digest=review.digest if review is not None else "",
+            approved_by=self._approvers(review) if review is not None else "",
+            request=outcome.request,
+            answer=outcome.answer,
         )
+
+    def _author(self, commit: Revision) -> str:
+        if commit not in self._authors:
+            self._authors[commit] = self._ledger.status.author_of(self._cluster, commit)
+        return self._authors[commit]
+
+    def _approvers(self, review: ReviewedPlan) -> str:
+        approvals = self._ledger.reviews.approvals(review.pull_request)
+        return ", ".join(sorted(one.who for one in approvals if one.digest == review.digest))
 
     def end(self, outcomes: Sequence[StepOutcome]) -> None:
         """Record how the attempt ended.

@@ -29,18 +29,19 @@ from support.planner.situations import (
 from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
-from gitops_connect.model.config_histories import QueuedConfig
+from gitops_connect.model.config_histories import ConfigHistory, QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
 from gitops_connect.model.names import ConnectorName, Digest, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
-from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.outcomes import ActorKind, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.restart_records import RequestKind, RestartRecord, RestartRequest
-from gitops_connect.model.reviewed_plans import ReviewMode, Reviews
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewMode, Reviews
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
+from gitops_connect.plan.reviewed import reviewed_plan
 from gitops_connect.plan.rollbacks import declared_config
 from gitops_connect.plan.situation import OffsetSituation, Policy, Situation, Unfinished
 from gitops_connect.recorder import LedgerRecords
@@ -161,6 +162,41 @@ def test_steps_that_end_together_are_one_write_and_each_is_in_the_journal(ledger
     assert (len(owned(ledger)), len(found)) == (5, 1)
     steps = ledger.status.steps(CLUSTER)
     assert {one.id: one.step.connector for one in recorded} == {one.id: one.connector for one in steps}
+
+
+def test_a_step_has_its_actor_its_approval_and_its_request(ledger: WatchedLedger) -> None:
+    """The config of an earlier commit was approved; its author is known from a step of that commit."""
+    earlier, orders = Revision("e" * 40), wanted("orders", config={"topic": "new"})
+    queued = ConfigHistory(queued=QueuedConfig(declared_config(orders).digest, earlier))
+    about = replace(situation([orders], [seen("orders")], owned=["orders"]), author="Eva")
+    reviewed = reviewed_plan(7, earlier, [plan(about)])
+    ledger.reviews.record(reviewed, PlanPurpose.APPROVAL, NOW)
+    for who in ("bob", "ana"):
+        assert ledger.reviews.approve(Approval(7, reviewed.digest, who, NOW, "comment 1"))
+    LedgerRecords(ledger, replace(about, revision=earlier, author="Ana"), plan(about), ManualClock()).after(
+        [StepOutcome(plan(about).steps[0], Result.SKIPPED)], [].append
+    )
+    reviews = Reviews(ReviewMode.MANUAL, approved=(reviewed,))
+    about = replace(about, reviews=reviews, config_histories={ORDERS: queued})
+    (step,) = plan(about).steps
+    outcome = StepOutcome(step, Result.APPLIED, request="PUT /connectors/orders/config", answer="HTTP 200")
+    LedgerRecords(ledger, about, plan(about), ManualClock()).after([outcome], [].append)
+    found = ledger.status.steps(CLUSTER, ORDERS)[0]
+    assert (found.actor, found.who, found.commit) == (ActorKind.PERSON, "Ana", earlier)
+    assert (found.revision, found.author) == (REVISION, "Eva")
+    assert (found.pull_request, found.approved_digest, found.approved_by) == (7, reviewed.digest, "ana, bob")
+    assert (found.request, found.answer) == ("PUT /connectors/orders/config", "HTTP 200")
+
+
+def test_a_restart_after_which_the_connector_is_failed_again_is_recorded_as_failed(ledger: WatchedLedger) -> None:
+    failed = situation([wanted("orders")], [seen("orders", tasks=["Boom"])], owned=["orders"])
+    about = replace(failed, policy=Policy(concurrent_restarts=1), author="Eva")
+    (step,) = plan(about).steps
+    for message in ("task 0 is FAILED again: Boom", ""):
+        outcome = StepOutcome(step, Result.APPLIED, message)
+        LedgerRecords(ledger, about, plan(about), ManualClock()).after([outcome], [].append)
+    found = [(one.actor, one.who, one.result) for one in ledger.status.steps(CLUSTER, ORDERS)]
+    assert found == [(ActorKind.AUTOMATIC_RESTART, "", one) for one in (Result.APPLIED, Result.FAILED)]
 
 
 SUSPENDED = Suspensions(connectors={ORDERS: Suspension(SuspendedBy.COMMAND, who="ana@ops-1", since=NOW)})

@@ -14,6 +14,7 @@ from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exchanges import Exchange, noted_in
 from gitops_connect.errors import GitopsConnectError, Rejected
 from gitops_connect.model.active_topics import TopicsReset
 from gitops_connect.model.clock import Clock
@@ -32,11 +33,17 @@ def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult
     return _recorded(partial(journal.adopt, connectors))
 
 
-def carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | None:
+def carry_out(step: Step, context: StepContext, exchanges: list[Exchange]) -> StepResult | Future[str] | None:
     """Begin the step. Returns its result if that is known, or else the remark (mostly empty) that follows, if any.
 
-    Raises what `ConnectClient`, `Journal` and `OffsetChanges` raise.
+    The requests that have an effect are added to `exchanges`. Raises what `ConnectClient`, `Journal` and
+    `OffsetChanges` raise.
     """
+    with noted_in(exchanges):
+        return _carry_out(step, context)
+
+
+def _carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | None:
     if step.action is Action.CREATE:
         return _create(step, context)
     if step.offset_change is not None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from gitops_connect.apply.actions import sensitive_keys
 from gitops_connect.apply.effects import Watched, failed_parts, leaves_running
 from gitops_connect.apply.step_context import ExecuteOptions
 from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
+from gitops_connect.connect.exchanges import Exchange
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
@@ -29,6 +30,7 @@ class ConnectorRun:
     """The steps of one connector: the outcomes of the finished steps, and the step in progress.
 
     `failed` is the first step that failed. `harmless` is False after a failure that may have changed something.
+    `exchanges` are the requests of the step in progress.
     """
 
     plan: ConnectorPlan
@@ -38,6 +40,7 @@ class ConnectorRun:
     failed: Step | None = None
     harmless: bool = True
     attempt: StepExecution | None = None
+    exchanges: list[Exchange] = field(default_factory=list)
 
     @property
     def name(self) -> ConnectorName:
@@ -105,8 +108,13 @@ class ConnectorRun:
     def end(self, ending: StepResult, seconds: float, finished: datetime) -> StepOutcome:
         """End the step in progress, or the next step, with this result. The message contains no secret of the steps."""
         next_steps = advice(self.outcomes, self.step) if ending.took_effect else ""
-        message = "; ".join(filter(None, [mask(ending.message, self._secrets()), next_steps]))
+        secrets = self._secrets()
+        message = "; ".join(filter(None, [mask(ending.message, secrets), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
+        if self.exchanges:
+            last, count = self.exchanges[-1], len(self.exchanges)
+            request = f"{last.request} (the last of {count} requests)" if count > 1 else last.request
+            outcome = replace(outcome, request=request, answer=mask(last.answer, secrets))
         never_stopped = self._stops() and not (self.attempt is not None and self.attempt.may_have_effect)
         if never_stopped or (ending.result.is_in_place and self.step.action in _END_A_STOP):
             self.options.stopped.discard(self.cluster, self.name)
@@ -114,7 +122,7 @@ class ConnectorRun:
             self.failed = self.failed or self.step
             self.harmless = self.harmless and ending.harmless
         self.outcomes.append(outcome)
-        self.attempt = None
+        self.attempt, self.exchanges = None, []
         return outcome
 
     def why_not(self) -> str:

@@ -158,7 +158,7 @@ class _Run:
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             run = self._ready.popleft()
             run.execution(self._clock.monotonic())
-            self._sending[pool.submit(in_trace(carry_out), run.step, self._context)] = run
+            self._sending[pool.submit(in_trace(carry_out), run.step, self._context, run.exchanges)] = run
 
     def _has_room(self) -> bool:
         return len(self._sending) < max(1, self._parallelism - min(len(self._reads), self._most_reads))

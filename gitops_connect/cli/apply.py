@@ -20,6 +20,7 @@ from gitops_connect.cli.interrupts import interruptible, tell_at_once
 from gitops_connect.cli.options import Clusters, unmerged_variable
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.suspend import current_user
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.outcomes import ReconciliationOutcome, SendingProgress, StepOutcome
@@ -157,7 +158,9 @@ def _carry_out(
             if not sys.stderr.isatty():
                 echo(sending_words(sending))
 
-        options = ReconcileOptions(lambda _proposal: None, approve, listen, interrupted, follow, stopped)
+        options = ReconcileOptions(
+            lambda _proposal: None, approve, listen, interrupted, follow, stopped, by=current_user()
+        )
         return each_cluster([*plans], lambda cluster: reconcile(telling, planned.declared, cluster, options))
 
 

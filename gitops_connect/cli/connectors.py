@@ -13,7 +13,7 @@ import typer
 
 from gitops_connect.apply.actions import restart_alone
 from gitops_connect.apply.effects import Watched, failed_parts
-from gitops_connect.apply.step_execution import StepExecution
+from gitops_connect.apply.step_execution import StepExecution, StepResult
 from gitops_connect.cli.cluster_commands import opened, repository_of
 from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, settings_of, worst
 from gitops_connect.cli.console import echo, echo_note, emit
@@ -32,14 +32,18 @@ from gitops_connect.cli.options import (
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
+from gitops_connect.cli.suspend import current_user
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exchanges import Exchange, noted_in
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
 from gitops_connect.connect.validation import installed_versions
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected, UsageError
 from gitops_connect.families.health_rules import unhealthy
+from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.exactly_once import delivery
+from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import (
     ConnectorType,
@@ -48,9 +52,9 @@ from gitops_connect.model.observed_state import (
     ObservedState,
     WorkerState,
 )
-from gitops_connect.model.outcomes import Result
+from gitops_connect.model.outcomes import Actor, ActorKind, Result, StepOutcome, by_hand
 from gitops_connect.model.plans import Action, Step
-from gitops_connect.model.restart_records import RequestKind, RestartRequest
+from gitops_connect.model.restart_records import RequestKind, Restart, RestartRequest
 from gitops_connect.model.status import Condition, ConditionType
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import observe, observe_exactly_once, observe_topics
@@ -65,6 +69,8 @@ from gitops_connect.report.table import outline
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.runtime import Runtime, SystemClock, open_families, open_ledger
 from gitops_connect.secret_values import resolve
+from gitops_connect.settings.own import ledger_file
+from gitops_connect.settings.sections import Settings
 
 if TYPE_CHECKING:
     from gitops_connect.declare import Declared
@@ -372,7 +378,7 @@ def restart_connector(
         execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
         with progress("Restarting") as say:
             say(f"waiting until {name} works")
-            result = restart_alone(execution, requested, client, clock)
+            result = _restart(settings, client, seen, execution, clock)
     if result.result is Result.UNCONFIRMED:
         echo(f"{name} on {where} was restarted; not confirmed yet: {result.message}")
         return ExitCode.UNCONFIRMED
@@ -381,6 +387,34 @@ def restart_connector(
         return ExitCode.FAILED
     emit(f"{name} on {where} was restarted.\n")
     return ExitCode.DONE
+
+
+def _restart(
+    settings: Settings, client: ConnectClient, seen: ObservedConnector, execution: StepExecution, clock: Clock
+) -> StepResult:
+    """Carry out the restart, and add it to the history if there is a ledger: the restart itself needs none."""
+    step, exchanges = execution.step, list[Exchange]()
+    with noted_in(exchanges):
+        result = restart_alone(execution, step.restart or Restart(), client, clock)
+    if (file := ledger_file(settings)) is not None and not file.exists():
+        return result
+    actor, where = Actor(ActorKind.COMMAND, current_user()), (client.cluster, seen.name)
+    entry = replace(
+        by_hand(actor, where, step.action, clock.now(), step.reason),
+        result=StepOutcome(step, result.result, result.message).shown_result,
+        seconds=clock.monotonic() - execution.started,
+    )
+    request, answer = exchanges[-1] if exchanges else ("", "")
+    try:
+        with closing(open_ledger(settings)) as ledger:
+            owned = ledger.ownership(client.cluster).get(seen.name)
+            secrets = sensitive_values(seen.config, owned.applied if owned is not None else ())
+            message, answer = mask(result.message, secrets), mask(answer, secrets)
+            entry = replace(entry, message=message, request=request, answer=answer)
+            ledger.status.record_steps(client.cluster, [entry])
+    except GitopsConnectError as error:
+        echo_note(f"the restart is not in the history: {error}")
+    return result
 
 
 def _running(client: ConnectClient, name: ConnectorName, tasks: Collection[int]) -> ObservedConnector:

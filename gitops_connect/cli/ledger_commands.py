@@ -16,15 +16,17 @@ from gitops_connect.cli.console import approved, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, group, in_format, listing
 from gitops_connect.cli.progress import progress
+from gitops_connect.cli.suspend import add_to_history
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.tables import OffsetsPart
 from gitops_connect.model.names import ClusterName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
+from gitops_connect.model.outcomes import ManualAction
 from gitops_connect.model.revisions import short
 from gitops_connect.offset_changes import recorded_changes
-from gitops_connect.offset_changes.recorded_changes import MOST_CHANGES, large_value
+from gitops_connect.offset_changes.recorded_changes import MOST_CHANGES, Candidate, large_value
 from gitops_connect.report.printable import output
 from gitops_connect.report.table import outline, table
 from gitops_connect.report.words import plural
@@ -194,12 +196,20 @@ def resolve(
 
         def write(name: ClusterName) -> int:
             mine = [one for one in chosen if one.cluster == name]
-            return recorded_changes.resolve(runtime, name, mine, applied=applied)
+            return _resolve(runtime, name, mine, applied=applied)
 
         done, failures = each_cluster(sorted({one.cluster for one in chosen}), write)
     if done:
         echo(f"Marked {plural(sum(done), 'offset change')} as {'applied' if applied else 'not applied'}.")
     return worst(failures)
+
+
+def _resolve(runtime: Runtime, cluster: ClusterName, chosen: Sequence[Candidate], *, applied: bool) -> int:
+    count = recorded_changes.resolve(runtime, cluster, chosen, applied=applied)
+    action = ManualAction.MARK_APPLIED if applied else ManualAction.MARK_NOT_APPLIED
+    for record in (one.record for one in chosen):
+        add_to_history(runtime.ledger, cluster, record.connector, action, offset_change=record.name)
+    return count
 
 
 def _is_approved(*, applied: bool) -> bool:

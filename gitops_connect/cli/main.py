@@ -50,6 +50,7 @@ COMMANDS = {
     "suspend": CommandEntry("suspend", "suspend", "Change nothing on a connector or a cluster until it is resumed."),
     "resume": CommandEntry("suspend", "resume", "End what `suspend` began."),
     "rollout": CommandEntry("rollout", "app", "Continue, skip or abandon a rollout that waits."),
+    "history": CommandEntry("history", "history", "Show who or what changed connectors, newest first."),
     "ledger": CommandEntry("ledger_commands", "app", "Show, correct, export or import the ledger."),
     "offsets": CommandEntry("target_commands", "app", "Show, compare, check, move and restore offsets."),
     "sandbox": CommandEntry("sandbox", "app", "Run a local one-node Kafka with Connect workers."),

@@ -12,10 +12,11 @@ import typer
 from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.options import Cluster, group
-from gitops_connect.cli.suspend import Wait, current_user, opened_ledger, reconciled
+from gitops_connect.cli.suspend import Wait, add_to_history, current_user, opened_ledger, reconciled
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.outcomes import ManualAction
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.report.printable import one_line
@@ -94,7 +95,11 @@ def _decide(
                     f" {len(waiting)} connectors wait: {', '.join(waiting[:10])}"
                 )
         ended = [key for key in ledger.rollouts.of(where) if key[0] not in _known(ledger, where)]
-        ledger.rollouts.record(where, {(revision, name): decision for name in chosen or (WHOLE_ROLLOUT,)}, ended)
+        decided = chosen or [WHOLE_ROLLOUT]
+        with ledger.together():
+            ledger.rollouts.record(where, {(revision, name): decision for name in decided}, ended)
+            for name in decided:
+                add_to_history(ledger, where, name, _action(decision, chosen), decision.reason, commit=revision)
     what = f"commit {revision[:7]} on {where}"
     who = ", ".join(chosen) or f"{len(waiting)} connectors"
     if decision.choice is RolloutChoice.CONTINUE:
@@ -102,6 +107,12 @@ def _decide(
     else:
         emit(f"{who} will not get the config of {what}, until the document has another config.\n")
     return reconciled(settings, where, wait=wait)
+
+
+def _action(decision: RolloutDecision, names: Sequence[ConnectorName]) -> ManualAction:
+    if decision.choice is RolloutChoice.CONTINUE:
+        return ManualAction.CONTINUE_ROLLOUT
+    return ManualAction.SKIP_ROLLOUT if names else ManualAction.ABANDON_ROLLOUT
 
 
 def _waiting(ledger: Ledger, cluster: ClusterName) -> Waiting:

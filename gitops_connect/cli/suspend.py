@@ -8,6 +8,7 @@ import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -20,8 +21,9 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster, NamedConnector, group
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.ledger.ledger import Ledger
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.outcomes import NO_COMMIT, Actor, ActorKind, ManualAction, by_hand
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
 from gitops_connect.report.printable import one_line
@@ -30,6 +32,8 @@ from gitops_connect.settings.sections import Settings
 from gitops_connect.settings.settings_file import require_clusters
 
 suspend, resume = group(), group()
+
+WHOLE_CLUSTER = ConnectorName("")
 
 Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the suspension.")]
 Wait = Annotated[
@@ -53,8 +57,10 @@ def suspend_connector(
     """
     connector = ConnectorName(name)
     with opened_ledger(context, wait=wait) as (settings, ledger):
-        where = _managed_on(settings, ledger, connector, cluster)
-        ledger.suspend(where, connector, _suspension(reason))
+        where, suspension = _managed_on(settings, ledger, connector, cluster), _suspension(reason)
+        with ledger.together():
+            ledger.suspend(where, connector, suspension)
+            add_to_history(ledger, where, connector, ManualAction.SUSPEND, suspension.reason)
         begun = [one for one in _in_progress(ledger, where) if one.connector == connector]
     emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
@@ -70,7 +76,10 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
     """
     with opened_ledger(context, wait=wait) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
-        ledger.suspend(where, None, _suspension(reason, whole_cluster=True))
+        suspension = _suspension(reason, whole_cluster=True)
+        with ledger.together():
+            ledger.suspend(where, None, suspension)
+            add_to_history(ledger, where, WHOLE_CLUSTER, ManualAction.SUSPEND, suspension.reason)
         begun = _in_progress(ledger, where)
     emit(f"Cluster {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
@@ -91,7 +100,9 @@ def resume_connector(context: typer.Context, name: NamedConnector, cluster: Clus
         where = _only_one(name, "suspended", there)
         still = _why_cluster_is_suspended(settings, ledger, where) if where is not None else ""
         if where is not None:
-            ledger.resume(where, connector)
+            with ledger.together():
+                ledger.resume(where, connector)
+                add_to_history(ledger, where, connector, ManualAction.END_SUSPENSION)
     if where is None:
         echo(f"{name} is not suspended by a command.")
     else:
@@ -117,7 +128,9 @@ def resume_cluster(context: typer.Context, name: ClusterArgument, wait: Wait = F
     """End the suspension of a cluster by a command."""
     with opened_ledger(context, wait=wait) as (settings, ledger):
         (where,) = chosen_in(settings, [name])
-        was_suspended = ledger.resume(where, None)
+        with ledger.together():
+            if was_suspended := ledger.resume(where, None):
+                add_to_history(ledger, where, WHOLE_CLUSTER, ManualAction.END_SUSPENSION)
         still = sorted(ledger.suspensions(where).connectors)
     if settings.clusters[where].suspend:
         echo(f"note: [clusters.{where}] suspend = true in the settings still suspends the cluster; remove that")
@@ -148,6 +161,22 @@ def reconciled(settings: Settings, cluster: ClusterName, *, wait: bool) -> ExitC
 
 def _suspension(reason: str, *, whole_cluster: bool = False) -> Suspension:
     return Suspension(SuspendedBy.COMMAND, whole_cluster, current_user(), SystemClock().now(), one_line(reason).strip())
+
+
+def add_to_history(
+    ledger: Ledger,
+    cluster: ClusterName,
+    connector: ConnectorName,
+    action: ManualAction,
+    reason: str = "",
+    *,
+    commit: Revision = NO_COMMIT,
+    offset_change: str = "",
+) -> None:
+    """Record that the user of this command did this."""
+    actor = Actor(ActorKind.COMMAND, current_user(), commit)
+    entry = by_hand(actor, (cluster, connector), action, SystemClock().now(), reason)
+    ledger.status.record_steps(cluster, [replace(entry, offset_change=offset_change)])
 
 
 def current_user() -> str:

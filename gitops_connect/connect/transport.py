@@ -34,7 +34,8 @@ from gitops_connect.bounded_http import (
     system_reason,
     tls_reason,
 )
-from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, read
+from gitops_connect.connect.exchanges import note
+from gitops_connect.connect.responses import Accepted, Answer, ConnectRequest, RefusedAnswer, read
 from gitops_connect.errors import (
     ConnectRefused,
     ConnectUnavailable,
@@ -149,7 +150,7 @@ class Transport:
             answer = self._exchange(request, identity, large)
             if isinstance(answer, Accepted):
                 return answer.body
-            reading = read(request, answer, identity.secrets | self._concealed)
+            reading = self._read(request, answer, identity)
             if isinstance(reading, Accepted):
                 if request.effect or tried:
                     self._rebalance.over()
@@ -162,6 +163,12 @@ class Transport:
                 again = self._rebalance.refused(sent)
             if tried >= reading.tries or again >= request.until:
                 raise self._named(reading.error)
+
+    def _read(self, request: ConnectRequest, answer: Answer, identity: Identity) -> Accepted | RefusedAnswer:
+        reading = read(request, answer, identity.secrets | self._concealed)
+        if request.effect:
+            note(str(request), f"HTTP {answer.status}" if isinstance(reading, Accepted) else str(reading.error))
+        return reading
 
     def others(self, request: ConnectRequest) -> Sequence[Any]:
         """The JSON of each other worker's answer to a read, all within `OTHERS` seconds. Others are skipped.
@@ -194,6 +201,7 @@ class Transport:
                 answer = self._ask(worker, request, identity, large)
             except requests.RequestException as error:
                 if request.effect and _was_sent(error):
+                    note(str(request), f"no answer: {worker} {self._explain(error)}")
                     raise self._lost(request, worker, error) from error
                 if self._clock.monotonic() >= request.until:
                     text = f"{request}: the time for all requests of this kind was over before {worker} answered"

@@ -43,7 +43,7 @@ from gitops_connect.propose import ProposeOptions, propose
 from gitops_connect.reconcile import ReconcileOptions, reconcile
 from gitops_connect.runtime import Runtime, require_extras
 from gitops_connect.safe_files import has_more_space
-from gitops_connect.settings.sections import Settings
+from gitops_connect.settings.sections import Settings, StateSettings
 from gitops_connect.settings.settings_file import require_clusters
 from gitops_connect.source.checkout import Source
 from gitops_connect.tracing.spans import span
@@ -256,11 +256,10 @@ class Daemon:
             self._jobs.schedule(_GIVE_BACK, self._give_back, _GIVE_BACK_EVERY)
 
     def _clean_up(self) -> None:
-        """Remove what `[state] keep_offsets` does not keep. A ledger that cannot be used is cleaned up the next day."""
-        keep = timedelta(seconds=self._runtime.settings.state.keep_offsets)
+        """Remove what `[state]` does not keep. A ledger that cannot be used is cleaned up the next day."""
         try:
             if self.state.snapshot.is_leader:
-                clean_up(self._runtime.ledger, self._progress, self._runtime.clock.now() - keep)
+                clean_up(self._runtime.ledger, self._progress, self._runtime.settings.state, self._runtime.clock.now())
         except GitopsConnectError as error:
             events.say_error("clean_up_failed", error, WARNING)
         finally:
@@ -449,11 +448,13 @@ def reload_settings(runtime: Runtime, load: Callable[[], Settings]) -> Runtime |
     return reloaded
 
 
-def clean_up(ledger: Ledger, clusters: Iterable[ClusterName], end: datetime) -> None:
-    """Remove the offsets of changes that were applied before `end`. Raises LedgerBusy or LedgerUnusable."""
+def clean_up(ledger: Ledger, clusters: Iterable[ClusterName], keep: StateSettings, now: datetime) -> None:
+    """Remove old offsets and old steps of the history. Raises LedgerBusy or LedgerUnusable."""
     for cluster in clusters:
-        if removed := ledger.offset_changes.remove_offsets(cluster, end):
+        if removed := ledger.offset_changes.remove_offsets(cluster, now - timedelta(seconds=keep.keep_offsets)):
             events.say(INFO, "old_offsets_removed", cluster=cluster, offset_changes=removed)
+    if removed := ledger.status.remove_steps(now - timedelta(seconds=keep.keep_history)):
+        events.say(INFO, "old_steps_removed", steps=removed)
     ledger.compact()
 
 

@@ -147,12 +147,12 @@ class UtcTime(ColumnType):
 
 
 class EnumText(ShortText):
-    """A member of an enum, stored as its value. No such column can be NULL."""
+    """A member of an enum, or of one of two, stored as its value. No such column can be NULL."""
 
-    def __init__(self, kind: type[Enum]) -> None:
+    def __init__(self, kind: type[Enum], other: type[Enum] | None = None) -> None:
         super().__init__()
-        self.kind = kind
-        self._members: dict[Any, Enum] = {one.value: one for one in kind}
+        self.kind, self.other = kind, other
+        self._members: dict[Any, Enum] = {one.value: one for one in (*kind, *(other or ()))}
         self.expected = f"one of {', '.join(self._members)}"
 
     def bind_processor(self, dialect: Dialect) -> Callable[[Any], str]:

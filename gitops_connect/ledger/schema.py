@@ -20,18 +20,20 @@ from sqlalchemy import Column, Connection, Table, func, inspect, select
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.column_types import BlobColumn, type_of
 from gitops_connect.ledger.database import Database
-from gitops_connect.ledger.tables import METADATA, PROPERTIES, get_property, set_property
+from gitops_connect.ledger.tables import METADATA, PROPERTIES, STEPS, get_property, set_property
 from gitops_connect.model.canonical import keyed_digest
 from gitops_connect.model.findings import shorten
 from gitops_connect.safe_files import make_private, read_text
 
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """The version of the tables in `tables.METADATA`: the number of the newest migration."""
 _VERSION = "schema_version"
 _UPGRADE_LOCK = 0x6C656467
 """The advisory lock of PostgreSQL that an upgrade holds: the word "ledg" in ASCII."""
 _LENGTH = 32
 _SHORTEST = 16
+_CHECKED_STEPS = 1000
+"""The newest steps of the history that are checked: there are very many, and no plan depends on them."""
 FINGERPRINT = "key_fingerprint"
 """The property that stores the fingerprint."""
 
@@ -181,7 +183,8 @@ def _damaged(connection: Connection, table: Table) -> Iterator[str]:
     checks = [(type_of(column).is_sound, column.nullable) for column in table.c]
     # A query as text: its rows are not converted, and SQLAlchemy would compile each query for 2 ms when it starts.
     columns = ", ".join(_raw(column, connection) for column in table.c)
-    for row in connection.exec_driver_sql(f"SELECT {columns} FROM {table.name}"):  # noqa: S608 - our own names
+    last = f" ORDER BY id DESC LIMIT {_CHECKED_STEPS}" if table is STEPS else ""
+    for row in connection.exec_driver_sql(f"SELECT {columns} FROM {table.name}{last}"):  # noqa: S608 - our own names
         for number, ((is_sound, nullable), value) in enumerate(zip(checks, row, strict=True)):
             if not (value is None and nullable) and not is_sound(value):
                 column = table.c[number]

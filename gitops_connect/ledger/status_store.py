@@ -1,4 +1,4 @@
-"""What is recorded without a lease: what was observed of a cluster over time, and the plans that people have reviewed.
+"""What is recorded without a lease: the history, what was observed of a cluster, and the plans that people reviewed.
 
 No plan needs the observations to be complete, and they are not part of an export of the ledger. A process that has lost
 its lease also records what it did. Reviews take effect when the next plan is made.
@@ -7,15 +7,18 @@ its lease also records what it did. Reviews take effect when the next plan is ma
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import fields, replace
 from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import bindparam, delete, func, insert, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, select
 
+from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.column_types import attributes
 from gitops_connect.ledger.database import Database
+from gitops_connect.ledger.step_selection import conditions_of
 from gitops_connect.ledger.tables import (
     APPROVALS,
     CONDITIONS,
@@ -25,15 +28,21 @@ from gitops_connect.ledger.tables import (
     RecordedValues,
     upsert,
 )
-from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
+from gitops_connect.model.history_filter import HistoryFilter
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.outcomes import JournalEntry, Result
+from gitops_connect.model.outcomes import Actor, ActorKind, JournalEntry, ManualAction, Result, by_hand
+from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
 from gitops_connect.model.status import Condition, ConditionKey
 
-KEPT_STEPS = 5000
+KEPT_STEPS = 100_000
 """Steps of each cluster that are kept. Older ones are removed."""
-_STEP = [column.key for column in STEPS.c if column.key != "id"]
+REMOVE_AFTER = 100
+"""So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
+_PAGE = 1000
+_FIELDS = [one.name for one in fields(JournalEntry)]
+_STEP = [name for name in _FIELDS if name != "id"]
 _ADDED = insert(STEPS).returning(STEPS.c.id)
 _OF_CLUSTER = STEPS.c.cluster == bindparam("of")
 _TOO_OLD = select(STEPS.c.id).where(_OF_CLUSTER).order_by(STEPS.c.id.desc()).offset(bindparam("kept")).limit(1)
@@ -62,14 +71,20 @@ class StatusStore:
         """The current offsets of connectors that must move within a time, and since when."""
 
     def record_steps(self, cluster: ClusterName, entries: Iterable[JournalEntry]) -> list[int]:
-        """Add steps of this cluster to the journal, and return their ids. The oldest are removed at `KEPT_STEPS`."""
+        """Add steps of this cluster to the history, and return their ids. The oldest are removed at `KEPT_STEPS`."""
         here = {"of": cluster}
         with self._database.write() as connection:
             numbers = [int(connection.execute(_ADDED, attributes(entry, *_STEP)).scalar_one()) for entry in entries]
-            oldest = connection.scalar(_TOO_OLD, {**here, "kept": KEPT_STEPS})
-            if oldest is not None:
-                connection.execute(delete(STEPS).where(_OF_CLUSTER, STEPS.c.id <= oldest), here)
+            if any(divmod(one, REMOVE_AFTER)[1] == 0 for one in numbers):
+                oldest = connection.scalar(_TOO_OLD, {**here, "kept": KEPT_STEPS})
+                if oldest is not None:
+                    connection.execute(delete(STEPS).where(_OF_CLUSTER, STEPS.c.id <= oldest), here)
         return numbers
+
+    def remove_steps(self, before: datetime) -> int:
+        """Remove the steps of all clusters before this time, and return how many."""
+        with self._database.write() as connection:
+            return connection.execute(delete(STEPS).where(STEPS.c.at < before)).rowcount
 
     def steps(
         self,
@@ -80,20 +95,46 @@ class StatusStore:
         limit: int = 100,
     ) -> list[JournalEntry]:
         """The last steps, the newest first; only those with a smaller id than `before`, if it is given."""
-        given = {"cluster": cluster, "connector": connector}
-        chosen = {name: value for name, value in given.items() if value is not None}
-        query = select(*STEPS.c[(*_STEP, "id")]).filter_by(**chosen).order_by(STEPS.c.id.desc()).limit(limit)
+        chosen = HistoryFilter((cluster,) if cluster else (), (connector,) if connector else ())
+        return self.history(chosen, before=before, limit=limit)
+
+    def history(self, chosen: HistoryFilter, *, before: int | None = None, limit: int = 100) -> list[JournalEntry]:
+        """The last steps that a filter selects, the newest first; only those with a smaller id than `before`."""
+        query = select(*STEPS.c[tuple(_FIELDS)]).where(*conditions_of(chosen)).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
+        try:
+            with self._database.read() as connection:
+                return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+        except (KeyError, ValueError) as error:  # not all steps are checked when the ledger is opened
+            raise LedgerUnusable(f"the ledger {self._database.place} is damaged: table steps: {error}") from error
+
+    def whole_history(self, chosen: HistoryFilter) -> Iterator[JournalEntry]:
+        """All steps that a filter selects, the newest first. They are read in pages: no transaction is long."""
+        page = self.history(chosen, limit=_PAGE)
+        while page:
+            yield from page
+            page = self.history(chosen, before=page[-1].id, limit=_PAGE) if len(page) == _PAGE else []
+
+    def author_of(self, cluster: ClusterName, revision: Revision) -> str:
+        """The author of a commit that was reconciled before; empty if no step was recorded with it."""
+        query = (
+            select(STEPS.c.author).filter_by(cluster=cluster, revision=revision).where(STEPS.c.author != "").limit(1)
+        )
         with self._database.read() as connection:
-            return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+            return connection.scalar(query) or ""
 
     def failed_steps(self, cluster: ClusterName) -> dict[ConnectorName, str]:
-        """Which step failed and why, of each connector whose last step has failed."""
-        last = select(func.max(STEPS.c.id)).where(STEPS.c.cluster == cluster).group_by(STEPS.c.connector)
+        """Which step failed and why, of each connector whose last step has failed.
+
+        What people did besides is no step. A restart that did not help is no failed change: the health shows it.
+        """
+        of_plans = (STEPS.c.cluster == cluster, STEPS.c.action.in_(tuple(Action)))
+        last = select(func.max(STEPS.c.id)).where(*of_plans).group_by(STEPS.c.connector)
         query = select(STEPS.c.connector, STEPS.c.action, STEPS.c.message)
         with self._database.read() as connection:
-            rows = connection.execute(query.where(STEPS.c.id.in_(last), STEPS.c.result == Result.FAILED))
+            failed = (STEPS.c.result == Result.FAILED, STEPS.c.action != Action.RESTART)
+            rows = connection.execute(query.where(STEPS.c.id.in_(last), *failed))
             return {one.connector: f"{one.action.value} failed: {one.message}" for one in rows}
 
     def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
@@ -145,13 +186,19 @@ class ReviewStore:
             if connection.execute(select(APPROVALS).filter_by(**own)).first() is None:
                 values = {**own, **attributes(approval, "at", "place"), "plan": shown.plan}
                 connection.execute(insert(APPROVALS).values(values))
+                _add_to_history(connection, ManualAction.APPROVE, approval, shown.plan)
             return True
 
-    def revoke(self, pull_request: int, digest: Digest) -> bool:
-        """Remove all approvals of a plan. False if there is none."""
+    def revoke(self, revocation: Approval) -> bool:
+        """Remove all approvals of the plan that this person no longer wants to be applied. False if there is none."""
+        these = attributes(revocation, "pull_request", "digest")
         with self._database.write() as connection:
-            removed = connection.execute(delete(APPROVALS).filter_by(pull_request=pull_request, digest=digest))
-            return removed.rowcount > 0
+            approved = connection.execute(select(APPROVALS).filter_by(**these)).first()
+            if approved is None:
+                return False
+            connection.execute(delete(APPROVALS).filter_by(**these))
+            _add_to_history(connection, ManualAction.REVOKE, revocation, approved.plan)
+            return True
 
     def approved(self, pull_requests: Collection[int], needed: int = 1) -> list[ReviewedPlan]:
         """The plans of these pull requests that so many people have approved, also those that they no longer show."""
@@ -173,3 +220,12 @@ class ReviewStore:
         with self._database.write() as connection:
             for table in (REVIEWED_PLANS, APPROVALS):
                 connection.execute(delete(table).where(table.c.at < at, table.c.pull_request.not_in(kept)))
+
+
+def _add_to_history(connection: Connection, action: ManualAction, decision: Approval, plan: ReviewedPlan) -> None:
+    """Add what a person decided about a plan: once for each cluster of the plan."""
+    actor = Actor(ActorKind.FORGE, decision.who, plan.head)
+    for cluster in plan.connectors:
+        entry = by_hand(actor, (cluster, ConnectorName("")), action, decision.at, decision.place)
+        entry = replace(entry, pull_request=decision.pull_request, approved_digest=decision.digest)
+        connection.execute(_ADDED, attributes(entry, *_STEP))

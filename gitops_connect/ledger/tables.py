@@ -22,6 +22,7 @@ from sqlalchemy import (
     bindparam,
     delete,
     select,
+    text,
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -48,7 +49,7 @@ from gitops_connect.ledger.database import Database, Write
 from gitops_connect.model.desired import OnDelete, TargetState
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
-from gitops_connect.model.outcomes import Result
+from gitops_connect.model.outcomes import ActorKind, ManualAction, Result
 from gitops_connect.model.ownership import Origin
 from gitops_connect.model.plans import Action
 from gitops_connect.model.restart_records import RequestKind
@@ -70,6 +71,7 @@ class OffsetsPart(Enum):
 METADATA = MetaData()
 _Kinds = type[ColumnType] | ColumnType
 _CONNECTOR = {"cluster": RepeatedText, "connector": RepeatedText}
+_NOTHING = text("''")
 
 
 def _key(**columns: _Kinds) -> list[Column[Any]]:
@@ -184,11 +186,24 @@ STEPS = Table(
     METADATA,
     Column("id", Count, primary_key=True),
     *_required(cluster=ShortText, at=UtcTime, revision=ShortText, author=ShortText, connector=ShortText),
-    *_required(action=EnumText(Action)),
+    *_required(action=EnumText(Action, ManualAction)),
     Column("operation", ShortText, key="offset_change", nullable=False),
     *_required(result=EnumText(Result), reason=LongText, message=LongText, seconds=Number),
+    Column("actor", EnumText(ActorKind), nullable=False, server_default=ActorKind.UNKNOWN.value),
+    Column("who", ShortText, nullable=False, server_default=_NOTHING),
+    Column("cause", ShortText, key="commit", nullable=False, server_default=_NOTHING),
+    *_optional(pull_request=Count),
+    *(Column(name, ShortText, nullable=False, server_default=_NOTHING) for name in ("approved_digest", "approved_by")),
+    *(Column(name, LongText, nullable=False, server_default=_NOTHING) for name in ("request", "answer")),
+    Index("steps_by_cluster", "cluster", "id"),
+    Index("steps_by_connector", "cluster", "connector", "id"),
+    Index("steps_by_person", "who", "id"),
+    Index("steps_by_revision", "cluster", "revision"),
 )
-"""Since version 5. The last steps of each cluster; `offset_change` is empty for a step without an offset change."""
+"""Since version 5. The history: see `JournalEntry`. `offset_change` is empty for a step without an offset change.
+
+`actor`, the columns after it, and the indexes exist since version 12.
+"""
 
 SUSPENSIONS = Table(
     "suspensions", METADATA, *_key(**_CONNECTOR), *_required(who=ShortText, since=UtcTime, reason=LongText)

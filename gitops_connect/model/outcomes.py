@@ -1,10 +1,11 @@
-"""The result of a step, and of a whole reconciliation."""
+"""The result of a step, and of a whole reconciliation; and a step in the history."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from typing import NamedTuple
 
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
@@ -33,8 +34,9 @@ class StepOutcome:
     """One step, its result, the reason (`message`, possibly empty) and its duration in seconds.
 
     `took_effect`: the step failed although the cluster has the desired state, because the connector does not work with
-    it. `id` is the id of the step in the ledger's journal; None if the step was not recorded. `bug` is the exception of
-    a step that failed because of a bug in gitops-connect.
+    it. `id` is the id of the step in the history; None if the step was not recorded. `bug` is the exception of a step
+    that failed because of a bug in gitops-connect. `request` is the last request to Connect with an effect, as method
+    and path, and `answer` its answer; both are empty if none was sent.
     """
 
     step: Step
@@ -45,6 +47,14 @@ class StepOutcome:
     took_effect: bool = False
     id: int | None = None
     bug: Exception | None = field(default=None, repr=False, compare=False)
+    request: str = ""
+    answer: str = ""
+
+    @property
+    def shown_result(self) -> Result:
+        """FAILED for a restart after which the connector is FAILED again: it took effect, and did not help."""
+        is_in_vain = self.step.action is Action.RESTART and self.result is Result.APPLIED and bool(self.message)
+        return Result.FAILED if is_in_vain else self.result
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +106,66 @@ class ReconciliationOutcome:
         return all(outcome.result.is_in_place for outcome in self.steps) and not self.plan.refusals
 
 
-# A step in the journal of the ledger: what was done, when, for which commit, and with which result.
+# A step in the history: what was done, when, by whom, why, and with which result.
+
+
+class ActorKind(Enum):
+    """Who or what caused a step."""
+
+    PERSON = "person"
+    """The author of a commit."""
+    AUTOMATIC_RESTART = "automatic-restart"
+    ROLLBACK = "rollback"
+    DRIFT_CORRECTION = "drift-correction"
+    RECOVERY = "recovery"
+    """gitops-connect finishes what an earlier process began: a stopped connector is started again."""
+    TOPIC_CLEANUP = "topic-cleanup"
+    """A sink forgets active topics that it no longer reads."""
+    COMMAND = "command"
+    """A person, by a command."""
+    FORGE = "forge"
+    """A person, by a comment on a pull request."""
+    UNKNOWN = "unknown"
+    """An earlier version of gitops-connect recorded the step, without its actor."""
+
+
+NO_COMMIT = Revision("")
+
+
+class Actor(NamedTuple):
+    """Who or what caused a step. `who` is a person; empty if it was none, or if the name is not known.
+
+    `commit` is the commit that the step carries out, corrects drift to, or rolls back; empty if there is none.
+    """
+
+    kind: ActorKind
+    who: str = ""
+    commit: Revision = NO_COMMIT
+
+
+class ManualAction(Enum):
+    """What a person did that is no step of a plan."""
+
+    SUSPEND = "suspend"
+    END_SUSPENSION = "end-suspension"
+    CONTINUE_ROLLOUT = "continue-rollout"
+    SKIP_ROLLOUT = "skip-rollout"
+    ABANDON_ROLLOUT = "abandon-rollout"
+    MARK_APPLIED = "mark-applied"
+    MARK_NOT_APPLIED = "mark-not-applied"
+    APPROVE = "approve"
+    REVOKE = "revoke"
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One step. `author` is that of the commit (empty without Git), `offset_change` the name of its offset change.
+    """One step in the history. `connector` is empty if the step concerns the whole cluster.
 
-    `reason` is why the step was planned, `message` the error or the warning. No text contains a secret. `id` is 0 until
-    the entry is stored.
+    `revision` is the commit that was reconciled, and `author` its author (empty without Git); `who` and `commit` are
+    those of the `Actor`. `offset_change` is the name of the step's offset change. `reason` is why the step was planned,
+    `message` the error or the warning. `pull_request`, `approved_digest` and `approved_by` are the approval of the
+    step, if it needed a review; `approved_by` is empty if merging the pull request was the approval. `request` and
+    `answer` are those of Connect. No text contains a secret. `id` is 0 until the entry is stored.
     """
 
     cluster: ClusterName
@@ -112,10 +173,26 @@ class JournalEntry:
     revision: Revision
     author: str
     connector: ConnectorName
-    action: Action
+    action: Action | ManualAction
     offset_change: str
     result: Result
     reason: str
     message: str
     seconds: float
     id: int = 0
+    actor: ActorKind = ActorKind.UNKNOWN
+    who: str = ""
+    commit: Revision = NO_COMMIT
+    pull_request: int | None = None
+    approved_digest: str = ""
+    approved_by: str = ""
+    request: str = ""
+    answer: str = ""
+
+
+def by_hand(
+    actor: Actor, where: tuple[ClusterName, ConnectorName], action: Action | ManualAction, at: datetime, reason: str
+) -> JournalEntry:
+    """What a person did, which took effect at once."""
+    entry = JournalEntry(where[0], at, NO_COMMIT, "", where[1], action, "", Result.APPLIED, reason, "", 0.0)
+    return replace(entry, actor=actor.kind, who=actor.who, commit=actor.commit)

@@ -190,12 +190,15 @@ class _OffsetChangesPlanner:
         )
 
     def _complete(self, offset_change: DesiredOffsetChange) -> OffsetChange:
+        """With the commit with which it was tried first."""
+        tried = self._situation.offsets.records.get(offset_change.name)
+        is_same = tried is not None and tried.digest == offset_change.digest
         return OffsetChange(
             offset_change.name,
             offset_change.connector,
             offset_change.kind,
             offset_change.digest,
-            self._situation.revision,
+            tried.revision if tried is not None and is_same else self._situation.revision,
             acknowledged=offset_change.acknowledged,
         )
 

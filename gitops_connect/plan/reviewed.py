@@ -11,9 +11,10 @@ from dataclasses import replace
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName, Revision
-from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
+from gitops_connect.model.plans import Action, ConnectorPlan, OffsetChangeStatus, Plan, Step, destructive_effects
 from gitops_connect.model.reviewed_plans import (
     DestructiveEffect,
+    DestructiveKind,
     ReviewedConnector,
     ReviewedConnectors,
     ReviewedPlan,
@@ -161,6 +162,29 @@ def _unreviewed(
     now = {one.words for one in seen.effects}
     before = tuple(dict.fromkeys(one.words for one in effects if one.words not in now))
     return UnreviewedChange(cluster, planned.name, before, tuple(missing), seen)
+
+
+def review_of(reviews: Reviews, cluster: ClusterName, planned: ConnectorPlan, step: Step) -> ReviewedPlan | None:
+    """The reviewed plan that lets the step pass; None if the step needed no review, or had none."""
+
+    def seen_in(plan: ReviewedPlan) -> ReviewedConnector:
+        return plan.connectors.get(cluster, {}).get(planned.name, ReviewedConnector())
+
+    if reviews.mode is ReviewMode.MANUAL:
+        digest_of_step = _step_digest(step)
+        return next((plan for plan in reviews.approved if digest_of_step in seen_in(plan).steps), None)
+    effects = [one for one in needs_review(planned) if _is_of(step, one)]
+    known = (*reviews.approved, *reviews.merged)
+    return next((plan for plan in known for before in seen_in(plan).effects if any(map(before.covers, effects))), None)
+
+
+def _is_of(step: Step, effect: DestructiveEffect) -> bool:
+    """Whether the step has the effect."""
+    if effect.kind is DestructiveKind.DELETE:
+        return step.action is Action.DELETE
+    if effect.kind is DestructiveKind.DELIVERY:
+        return step.delivery is not None
+    return step.offset_change is not None and reviewed_name(step.offset_change.name) == effect.offset_change
 
 
 def unreviewed(change: UnreviewedChange, reviews: Reviews) -> Hold:

@@ -193,9 +193,7 @@ class ReviewCommands:
             return False
 
     def _approve(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[Reaction, Sentence]:
-        place = f"comment {comment.id} on pull request {pull_request.number}"
-        approval = Approval(pull_request.number, digest, comment.author, self.clock.now(), place)
-        known = self.store.approve(approval)
+        known = self.store.approve(self._decision(pull_request, comment, digest))
         events.approved(pull_request, comment, digest, is_known=known)
         if known:
             people = {one.who for one in self.store.approvals(pull_request.number) if one.digest == digest}
@@ -207,9 +205,13 @@ class ReviewCommands:
             "Refused: the pull request shows no plan with this digest. Copy it from the newest comment."
         )
 
+    def _decision(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> Approval:
+        place = f"comment {comment.id} on pull request {pull_request.number}"
+        return Approval(pull_request.number, digest, comment.author, self.clock.now(), place)
+
     def _revoke(self, pull_request: PullRequest, comment: Comment, digest: Digest) -> tuple[Reaction, Sentence]:
         """Everyone with write access may: it only blocks more."""
-        if not self.store.revoke(pull_request.number, digest):
+        if not self.store.revoke(self._decision(pull_request, comment, digest)):
             return Reaction.REFUSED, Sentence("Refused: the plan with this digest is not approved.")
         events.say(WARNING, "approval_revoked", pull_request=pull_request.number, author=comment.author, digest=digest)
         return Reaction.DONE, Sentence("Revoked: the plan with this digest is not approved. What is applied stays so.")

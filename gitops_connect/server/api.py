@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, replace
+from itertools import islice
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
+from gitops_connect.model.history_filter import HistoryFilter
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.outcomes import JournalEntry
+from gitops_connect.model.plans import Action
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
 from gitops_connect.report import plan_json
+from gitops_connect.report.step_history import csv_lines, history_value, json_lines
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.server import values
 from gitops_connect.server.access import Access
@@ -30,11 +36,15 @@ from gitops_connect.server.served import (
     cluster_in,
     connector_in,
     declared_in,
+    history_filter,
     number,
     page_size,
     pull_request_in,
     served,
 )
+
+_LINES = 500
+"""Lines of a download that are sent at once."""
 
 
 def openapi(_request: Request) -> Response:
@@ -99,7 +109,8 @@ def connector(request: Request) -> Response:
     )
     changes, restarts = one.ledger.offset_changes.latest(view.cluster, found.name, limit=MOST), one.ledger.restarts
     restart = restarts.of(view.cluster).get(found.name)
-    steps = one.ledger.status.steps(view.cluster, found.name, limit=USUAL)
+    chosen = HistoryFilter((view.cluster,), (found.name,), actions=tuple(Action))
+    steps = one.ledger.status.history(chosen, limit=USUAL)
     planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
     config = config_lines(declared_in(one, view.cluster, found.name), planned)
     return JSONAnswer(
@@ -154,17 +165,42 @@ def offset_change(request: Request) -> Response:
 
 
 def journal(request: Request) -> Response:
-    """Steps, the newest first, with the parameters for the next page."""
+    """The steps of plans, and nothing else of the history: what clients of earlier versions expect."""
     one, params = served(request), request.query_params
     limit = page_size(params)
-    entries = one.ledger.status.steps(
-        ClusterName(params["cluster"]) if params.get("cluster") else None,
-        ConnectorName(params["connector"]) if params.get("connector") else None,
-        before=number(params, "before", None),
-        limit=limit,
-    )
+    clusters, connectors = ((params[name],) if params.get(name) else () for name in ("cluster", "connector"))
+    chosen = HistoryFilter(clusters, connectors, actions=tuple(Action))
+    entries = one.ledger.status.history(chosen, before=number(params, "before", None), limit=limit)
     following = entries[-1].id if len(entries) == limit else None
     return JSONAnswer({"steps": values.journal_values(entries), "next": following})
+
+
+def history(request: Request) -> Response:
+    """A page of the history, the newest steps first, with the parameter `after` of the next page."""
+    one, params = served(request), request.query_params
+    chosen, limit = history_filter(one, params, ("after", "limit")), page_size(params)
+    entries = one.ledger.status.history(chosen, before=number(params, "after", None), limit=limit)
+    following = entries[-1].id if len(entries) == limit else None
+    return JSONAnswer({"steps": [history_value(each) for each in entries], "next": following})
+
+
+def history_csv(request: Request) -> Response:
+    return _download(request, csv_lines, "text/csv; charset=utf-8", "history.csv")
+
+
+def history_json(request: Request) -> Response:
+    return _download(request, json_lines, "application/json", "history.json")
+
+
+def _download(
+    request: Request, lines: Callable[[Iterable[JournalEntry]], Iterator[str]], media_type: str, name: str
+) -> Response:
+    """The whole history that the filter selects, which is read while it is sent."""
+    one = served(request)
+    found = lines(one.ledger.status.whole_history(history_filter(one, request.query_params, ())))
+    blocks = iter(lambda: "".join(islice(found, _LINES)), "")
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return StreamingResponse(blocks, media_type=media_type, headers=headers)
 
 
 def conditions(request: Request) -> Response:

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.web_links import web_links
 from gitops_connect.model.diagnostics import Diagnostic
+from gitops_connect.model.history_filter import PARAMETERS
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.offset_changes.recorded_changes import recorded_difference
@@ -28,6 +29,7 @@ from gitops_connect.server.served import (
     connector_in,
     connector_query,
     declared_in,
+    history_filter,
     number,
     pull_request_in,
     served,
@@ -41,6 +43,8 @@ _OF_A_LIST = {"cluster", "sync", "health", "attention", "search"}
 """Parameters of the list of connectors that the first page had."""
 _MOST_MOVES = 500
 """Partitions of an offset change on its page. The API returns more."""
+_FORM = ("q", "cluster", "actor", "action", "result", "from", "to")
+"""The parameters of the history that its form has. Links in the table set the others."""
 _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 
 
@@ -199,19 +203,28 @@ def offset_changes(request: Request) -> Response:
     return _page(request, "offset_changes.html", "Offset changes", path="/offset-changes", changes=lines[:MOST])
 
 
-def journal(request: Request) -> Response:
+def history(request: Request) -> Response:
     one, params = served(request), request.query_params
-    cluster_name, name = params.get("cluster", ""), params.get("connector", "")
-    entries = one.ledger.status.steps(
-        ClusterName(cluster_name) if cluster_name else None,
-        ConnectorName(name) if name else None,
-        before=number(params, "before", None),
-        limit=USUAL,
+    entries = one.ledger.status.history(history_filter(one, params), before=number(params, "after", None), limit=USUAL)
+    given = [(name, value) for name, value in params.multi_items() if name in PARAMETERS and value]
+    return _page(
+        request,
+        "history.html",
+        "History",
+        path="/history",
+        steps=entries,
+        chosen={name: params.get(name, "") for name in _FORM},
+        kept=[(name, value) for name, value in given if name not in _FORM],
+        clusters=list(one.snapshot.clusters),
+        query=urlencode(given),
+        following=urlencode([*given, ("after", entries[-1].id)]) if len(entries) == USUAL else "",
     )
-    kept = {key: value for key, value in (("cluster", cluster_name), ("connector", name)) if value}
-    following = urlencode({**kept, "before": str(entries[-1].id)}) if len(entries) == USUAL else ""
-    of = " / ".join(kept.values())
-    return _page(request, "journal.html", "Journal", path="/journal", steps=entries, following=following, of=of)
+
+
+def journal(request: Request) -> Response:
+    """The address of the history in earlier versions."""
+    given = [("after" if name == "before" else name, value) for name, value in request.query_params.multi_items()]
+    return RedirectResponse(f"/history?{urlencode(given)}" if given else "/history", 301)
 
 
 def problems(request: Request) -> Response:

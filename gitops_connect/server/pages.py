@@ -19,13 +19,16 @@ from markupsafe import Markup
 from gitops_connect import __version__
 from gitops_connect.daemon.state import RepositoryView, Snapshot
 from gitops_connect.forge.web_links import WebLinks
+from gitops_connect.model.history_filter import ACTIONS
 from gitops_connect.model.masking import mask
+from gitops_connect.model.outcomes import ActorKind, Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import PullRequestPlan
 from gitops_connect.model.revisions import short
 from gitops_connect.report.offset_lines import counts, offset_words, partition_words
 from gitops_connect.report.page import THEME, own_templates, templates, whole
 from gitops_connect.report.printable import escaped
+from gitops_connect.report.step_history import actor_words, approval_words
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
 from gitops_connect.server.fleet import GROUPS, Index
@@ -92,6 +95,8 @@ def _environment() -> Environment:
         "gitops_connect.server",
         {
             "badge": lambda state: _kept("parts.html", "mark", *look_of(state)),
+            "actor": actor_words,
+            "approval": approval_words,
             "before_and_after": values,
             "clamp": lambda text: text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…",
             "counts": counts,
@@ -107,6 +112,9 @@ def _environment() -> Environment:
         },
     )
     environment.globals |= {
+        "actions": list(ACTIONS),
+        "actors": [one.value for one in ActorKind],
+        "results": [one.value for one in Result],
         "static_url": static_url,
         "url": url,
         "version": __version__,

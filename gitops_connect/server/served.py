@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Collection
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from starlette.datastructures import QueryParams
@@ -17,6 +19,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.history_filter import PARAMETERS, HistoryFilter
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.status import ConnectorStatus
 from gitops_connect.server.event_stream import EventStream
@@ -132,6 +135,21 @@ def number(params: QueryParams, name: str, usual: int | None, most: int = 2**53)
     if not (text.isascii() and text.isdigit() and len(text) <= 16 and 1 <= int(text) <= most):
         raise HTTPException(400, f"{name}: expected a number from 1 to {most}")
     return int(text)
+
+
+def history_filter(one: Served, params: QueryParams, others: Collection[str] | None = None) -> HistoryFilter:
+    """The filter of the history. Raises HTTPException (400), also for parameters that are not its own and no `others`.
+
+    `others` is None for a page, on which any other parameter is allowed.
+    """
+    unknown = [name for name in params if others is not None and name not in (*PARAMETERS, *others)]
+    if unknown:
+        raise HTTPException(400, f"unknown parameter {unknown[0]!r}; expected one of {', '.join(PARAMETERS)}")
+    try:
+        given = {name: params.getlist(name) for name in PARAMETERS}
+        return HistoryFilter.of(given, one.snapshot.clusters, datetime.now(UTC))
+    except ValueError as error:
+        raise HTTPException(400, str(error)) from error
 
 
 def page_size(params: QueryParams) -> int:

@@ -108,7 +108,7 @@ def step_value(outcome: StepOutcome) -> Value:
         "connector": outcome.step.connector,
         "action": outcome.step.action.value,
         "offset_change": outcome.step.offset_change.name if outcome.step.offset_change else None,
-        "result": outcome.result.value,
+        "result": outcome.shown_result.value,
         "reason": outcome.step.reason,
         "message": outcome.message,
         "seconds": round(outcome.seconds, 3),

@@ -205,6 +205,9 @@ class StateSettings:
     keep_offsets: Duration = Duration(90 * 24 * 3600)
     """How long the ledger keeps the offsets before a change that was applied, which `offsets undo` needs. The record
     that the change was applied is never removed."""
+    keep_history: Duration = Duration(365 * 24 * 3600)
+    """How long the ledger keeps the steps of the history: who or what changed a connector, when, why, and with which
+    result. Of each cluster, it keeps the last 100,000 at most."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,11 @@ from support.files.tables import table
 from support.planner.plans_of_steps import OF_THE_CONNECTOR, plan, request_of, step
 from support.planner.situations import current_offsets
 
+from gitops_connect.apply.connector_run import ConnectorRun
 from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import StoppedConnectors
+from gitops_connect.apply.step_execution import StepResult
+from gitops_connect.connect.exchanges import Exchange
 from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
@@ -43,6 +46,28 @@ def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOu
 
 def results(outcomes: tuple[StepOutcome, ...]) -> list[Result]:
     return [outcome.result for outcome in outcomes]
+
+
+def test_an_outcome_has_the_last_request_of_its_own_step_and_no_secret_of_the_connector(clock: ManualClock) -> None:
+    """Several requests are sent if Connect refuses the first ones, or if a restart has parts."""
+    change = Change("password", "old-secret", "new-secret", sensitive=True)
+    configured = replace(step("a", Action.CONFIGURE, {"password": "new-secret"}), changes=(change,))
+    planned = plan(step("a", Action.STOP), configured, step("a", Action.RESUME))
+    connector_run = ConnectorRun(planned.connectors[0], planned.cluster, execute_options(clock))
+    sent = [
+        [("PUT /a/stop", "409"), ("PUT /a/stop", "HTTP 204")],
+        [("PUT /a/config", "new-secret and old-secret are wrong")],
+        [],
+    ]
+    outcomes = []
+    for exchanges in sent:
+        connector_run.exchanges.extend(Exchange(*one) for one in exchanges)
+        outcomes.append(connector_run.end(StepResult(APPLIED), 0.0, clock.now()))
+    assert [(one.request, one.answer) for one in outcomes] == [
+        ("PUT /a/stop (the last of 2 requests)", "HTTP 204"),
+        ("PUT /a/config", "*** and *** are wrong"),
+        ("", ""),
+    ]
 
 
 CASES = [*table(__file__, "cases"), *table(__file__, "effects")]

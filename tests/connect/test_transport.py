@@ -22,6 +22,7 @@ from support.cluster.manual_clock import ManualClock
 from support.loopback import make_certificate
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.connect.exchanges import Exchange, noted_in
 from gitops_connect.connect.responses import ConnectRequest
 from gitops_connect.connect.transport import RETRY, RebalanceWait, check_addresses, check_authentication, identify
 from gitops_connect.errors import (
@@ -89,6 +90,36 @@ def test_each_try_of_a_write_needs_a_permit_and_reads_need_none(
     client.create(NAME, CONFIG)
     assert client.names() == {NAME}
     assert seen == [0, 1, 2], "before each try arrives"
+
+
+def test_each_request_with_an_effect_is_noted_with_its_answer_and_without_secrets(
+    standin: StandIn, make_client: MakeClient
+) -> None:
+    client, secret = make_client(standin.url), {**CONFIG, "database.password": "hunter2-secret"}
+    client.create(NAME, CONFIG)
+    found = list[Exchange]()
+    with noted_in(found):
+        client.names()
+        standin.refuse("PUT", "/connectors/orders/stop", 409, EXPECTED, times=1)
+        client.stop(NAME)
+        standin.refuse("PUT", "/connectors/orders/config", 400, "hunter2-secret is no password", times=1)
+        with pytest.raises(ConnectRefused):
+            client.configure(NAME, secret)
+        standin.drop("PUT", "/connectors/orders/resume", times=1)
+        with pytest.raises(OutcomeUnknown):
+            client.resume(NAME)
+    client.pause(NAME)
+    assert [one.request for one in found] == [
+        *["PUT /connectors/orders/stop"] * 2,
+        "PUT /connectors/orders/config",
+        "PUT /connectors/orders/resume",
+    ]
+    refused, stopped, rejected, lost = (one.answer for one in found)
+    assert refused.startswith(f"{EXPECTED} ")
+    assert stopped == "HTTP 204"
+    assert rejected.startswith("*** is no password (HTTP 400 from ")
+    assert lost.startswith(f"no answer: {standin.url} ")
+    assert "hunter2" not in str(found)
 
 
 def test_a_write_without_a_permit_is_not_sent(standin: StandIn, make_client: MakeClient) -> None:

@@ -17,6 +17,7 @@ from support.planner.offset_change_values import LOCAL, SKIP, offsets
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.outcomes import Actor, ActorKind, ManualAction, by_hand
 from gitops_connect.runtime import Runtime, open_runtime
 from gitops_connect.settings.sections import ClusterSettings, Duration, Settings, StateSettings
 from gitops_connect.source.checkout import Source
@@ -43,7 +44,7 @@ def runtime(tmp_path: Path) -> Iterator[Runtime]:
     settings = Settings(
         tmp_path,
         clusters={LOCAL: ClusterSettings(LOCAL, ("http://127.0.0.1:9",))},
-        state=StateSettings(keep_offsets=Duration(7 * DAY)),
+        state=StateSettings(keep_offsets=Duration(7 * DAY), keep_history=Duration(30 * DAY)),
     )
     with closing(open_runtime(settings)) as opened:
         yield replace(opened, clock=ManualClock())
@@ -71,7 +72,7 @@ def apply_skip(ledger: Ledger, clock: ManualClock) -> None:
 
 
 def events(caplog: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    names = ("old_offsets_removed", "clean_up_failed")
+    names = ("old_offsets_removed", "old_steps_removed", "clean_up_failed")
     return [record.__dict__["fields"] for record in caplog.records if record.getMessage() in names]
 
 
@@ -91,6 +92,23 @@ def test_the_leader_removes_offsets_after_the_time_of_the_settings(
         assert jobs.waiting[name][1] == DAY
     assert events(caplog) == [{"cluster": LOCAL, "offset_changes": 1}]
     assert runtime.ledger.offset_changes.snapshot(LOCAL, SKIP.name) is None
+
+
+def test_the_leader_removes_steps_of_the_history_after_the_time_of_the_settings(
+    runtime: Runtime, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = cast(ManualClock, runtime.clock)
+    ana = Actor(ActorKind.COMMAND, "ana@ops-1")
+    for days in (0, 2):
+        clock.seconds += days * DAY
+        step = by_hand(ana, (LOCAL, SKIP.connector), ManualAction.SUSPEND, clock.now(), "")
+        runtime.ledger.status.record_steps(LOCAL, [step])
+    clock.seconds += 29 * DAY
+    jobs, name = clean_up_of(runtime, is_leader=True)
+    with caplog.at_level(logging.INFO):
+        jobs.waiting[name][0]()
+    assert events(caplog) == [{"steps": 1}]
+    assert [one.at for one in runtime.ledger.status.steps()] == [clock.now() - timedelta(days=29)]
 
 
 def test_a_follower_removes_nothing(runtime: Runtime) -> None:

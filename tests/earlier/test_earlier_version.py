@@ -42,9 +42,13 @@ def opened(directory: Path, name: str) -> Ledger:
 
 @pytest.fixture
 def new(tmp_path: Path) -> Iterator[Ledger]:
-    """A ledger that this version has written, with the rows of the earlier one."""
+    """A ledger that this version has written, with the rows of the earlier one, whose history had no approvals."""
     with closing(opened(tmp_path, "new")) as ledger:
-        yield fill(ledger)
+        fill(ledger)
+        with closing(sqlite3.connect(ledger.place)) as database, database:
+            database.execute("DELETE FROM steps WHERE action = 'approve'")
+            database.execute("UPDATE steps SET id = id - 1")
+        yield ledger
 
 
 @pytest.fixture

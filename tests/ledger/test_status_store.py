@@ -44,6 +44,7 @@ def test_the_journal_returns_the_newest_steps_first_in_pages_and_keeps_a_limited
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(status_store, "KEPT_STEPS", 6)
+    monkeypatch.setattr(status_store, "REMOVE_AFTER", 1)
     ledger.status.record_steps(ClusterName("another"), [step(7, ClusterName("another"))])
     ledger.status.record_steps(LOCAL, [*map(step, range(6)), step(6, connector="payments")])
     page = ledger.status.steps(LOCAL, ORDERS, limit=3)
@@ -90,7 +91,7 @@ def test_only_a_plan_that_is_shown_can_be_approved_and_it_stays_approved(ledger:
     ledger.reviews.record(NEXT, PlanPurpose.APPROVAL, LATER)
     assert not ledger.reviews.approve(replace(ANA, digest=Digest("d3")))
     assert ledger.reviews.approved([7, 8]) == [PLAN]
-    assert not ledger.reviews.revoke(8, ANA.digest), "it was approved on another pull request"
+    assert not ledger.reviews.revoke(replace(ANA, pull_request=8)), "it was approved on another pull request"
     assert ledger.reviews.approved([7, 8]) == [PLAN]
     assert ledger.reviews.approvals(7) == [bob, ANA]
     assert ledger.reviews.approvals(8) == []

@@ -46,7 +46,7 @@ from gitops_connect.model.reviewed_plans import (
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.ownership_records import remember
 from gitops_connect.plan.planner import plan
-from gitops_connect.plan.reviewed import reviewed_plan
+from gitops_connect.plan.reviewed import review_of, reviewed_plan
 from gitops_connect.plan.situation import OffsetSituation, Policy, ResolvedTargets, Situation, Unfinished
 from gitops_connect.report.connector_status import StatusFindings, connector_statuses
 
@@ -105,6 +105,24 @@ UNCERTAIN = ("uncertain (offset change back)",)
 def test_what_was_reviewed_or_less_is_applied(case: Mapping[str, Any], mode: ReviewMode) -> None:
     made = after_review(shown(given(case["reviewed"], TO)), given(case["now"], TO), mode)
     assert only(made).applicable, only(made).notes
+
+
+@pytest.mark.parametrize(("mode", "reviewed"), [(ReviewMode.REVIEWED, ["alter"]), (ReviewMode.MANUAL, [])])
+def test_the_plan_that_lets_a_step_pass_is_known(mode: ReviewMode, reviewed: list[str]) -> None:
+    """In mode REVIEWED only a destructive step needs one; in mode MANUAL every step of a commit."""
+    plan_of_7 = shown(given({"a": 10}, TO))
+    before = replace(given({"a": 10}, TO), reviews=Reviews(mode, merged=(plan_of_7,)))
+    of_merge = only(plan(before))
+    found = [one.action.value for one in of_merge.steps if review_of(before.reviews, CLUSTER, of_merge, one)]
+    assert found == reviewed
+    approved = Reviews(mode, merged=(plan_of_7,), approved=(replace(plan_of_7, pull_request=8),))
+    numbers = {
+        one.action.value: review.pull_request
+        for one in of_merge.steps
+        if (review := review_of(approved, CLUSTER, of_merge, one)) is not None
+    }
+    assert numbers == dict.fromkeys(reviewed or ["stop", "alter", "resume"], 8)
+    assert review_of(Reviews(), CLUSTER, of_merge, of_merge.steps[1]) is None
 
 
 @pytest.mark.parametrize("case", rows(__file__, "uncovered"), ids=lambda case: case["case"])

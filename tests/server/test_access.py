@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 READ, CHANGE = "read-0123456789abcdef", "change-0123456789abcdef"
 TOKENS = {"read_token": Credential(value=READ), "token": Credential(value=CHANGE)}
-RESTRICTED = ("/", "/metrics", "/api/v1/status", "/api/v1/openapi.json", "/clusters/local", "/journal", "/nothing")
+RESTRICTED = ("/", "/metrics", "/api/v1/status", "/api/v1/openapi.json", "/clusters/local", "/history", "/nothing")
 OPEN = ("/healthz", "/readyz")
 
 

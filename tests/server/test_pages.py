@@ -5,6 +5,8 @@ Each answer of the API is as `openapi.json` says.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from dataclasses import replace
@@ -20,9 +22,17 @@ from support.server.markup import Markup
 
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics, Severity
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
-from gitops_connect.model.outcomes import ReconciliationOutcome, Result, StepOutcome
+from gitops_connect.model.outcomes import (
+    Actor,
+    ActorKind,
+    ManualAction,
+    ReconciliationOutcome,
+    Result,
+    StepOutcome,
+    by_hand,
+)
 from gitops_connect.model.plans import Action
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
@@ -200,7 +210,7 @@ def test_every_answer_is_as_described(client: TestClient, made: World) -> None:
     made.daemon.reconciliations.end(CLUSTER, 1, outcome(made, CLUSTER, Result.APPLIED), 1.0)
     made.daemon.reconciliations.end(PROD, 1, ConnectUnavailable("no worker answered"), 1.0)
     document, examples = get(client, "/openapi.json"), table(__file__, "examples")
-    for path in (path for path, methods in document["paths"].items() if "get" in methods):
+    for path in (path for path, methods in document["paths"].items() if "get" in methods and path != "/history.csv"):
         answer = get(client, examples.get(path, path))
         validator(document, path, "get", "200").validate(answer)
         assert answer
@@ -220,6 +230,9 @@ VALUES = {
     "Step.result": Result,
     "JournalStep.action": Action,
     "JournalStep.result": Result,
+    "HistoryStep.action": (*Action, *ManualAction),
+    "HistoryStep.result": Result,
+    "Actor.kind": ActorKind,
     "Operation.operation": OffsetChangeKind,
     "Operation.state": OffsetChangeState,
     "Diagnostic.severity": Severity,
@@ -266,6 +279,51 @@ def test_an_offset_change_has_its_offsets_and_the_journal_has_pages(client: Test
     assert second["next"] is None
     assert {step["author"] for step in first["steps"]} == {"Ada Lovelace", "Grace Hopper"}
     assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}
+
+
+def test_the_history_has_pages_and_its_files_have_all_of_it(client: TestClient) -> None:
+    first = get(client, "/history?limit=20")
+    second = get(client, f"/history?limit=20&after={first['next']}")
+    steps = [*first["steps"], *second["steps"]]
+    assert [step["id"] for step in steps] == sorted((step["id"] for step in steps), reverse=True)
+    assert (len(steps), second["next"]) == (31, None), "with the approval of a plan"
+    assert get(client, "/history.json") == steps
+    answer = client.get("/api/v1/history.csv?result=failed")
+    assert answer.headers["content-type"] == "text/csv; charset=utf-8"
+    assert answer.headers["content-disposition"] == 'attachment; filename="history.csv"'
+    lines = list(csv.DictReader(io.StringIO(answer.text)))
+    assert [int(line["id"]) for line in lines] == [step["id"] for step in steps if step["result"] == "failed"]
+    assert get(client, "/history?actor=forge")["steps"][0]["actor"]["who"] == "grace"
+    assert {step["action"] for step in get(client, "/journal")["steps"]} <= {one.value for one in Action}
+
+
+def test_the_page_of_the_history_filters_and_the_earlier_address_leads_to_it(client: TestClient) -> None:
+    page = client.get("/history?result=failed").text
+    assert "timeout: the connector did not become RUNNING" in Markup(page).text
+    assert re.findall('<option value="([^"]*)" selected>', page) == ["failed"]
+    page = client.get("/history?person=Ada+Lovelace&actor=person").text
+    assert '<input type="hidden" name="person" value="Ada Lovelace">' in page
+    assert 'href="/api/v1/history.csv?person=Ada+Lovelace&amp;actor=person"' in page
+    answer = client.get("/journal?cluster=local&before=9&connector=a%26b", follow_redirects=False)
+    assert (answer.status_code, answer.headers["location"]) == (301, "/history?cluster=local&after=9&connector=a%26b")
+    assert client.get("/journal", follow_redirects=False).headers["location"] == "/history"
+    rejected = client.get("/history?actor=daemon", headers={"accept": "text/html"})
+    assert rejected.status_code == 400
+    assert "actor: expected one of person, automatic-restart" in Markup(rejected.text).text
+
+
+def test_a_hostile_step_is_only_text_on_the_page_of_the_history(client: TestClient, made: World) -> None:
+    for value in table(__file__, "hostile"):
+        actor = Actor(ActorKind.COMMAND, value, Revision(value))
+        step = by_hand(actor, (CLUSTER, ConnectorName(value)), ManualAction.SUSPEND, made.clock.now(), value)
+        hostile = replace(step, offset_change=value, message=value, request=value, answer=value, approved_by=value)
+        made.served.ledger.status.record_steps(CLUSTER, [replace(hostile, pull_request=7)])
+        page = outline(client, "/history")
+        assert page.open == []
+        assert not {"onerror", "onload"} & page.attributes.keys()
+        assert all(one.startswith(("/", "#")) for one in page.attributes["href"]), value
+        assert page.text.count("alert(1)") >= 5, value
+    assert [path for path in ("/", "/clusters/local") if outline(client, path).open] == []
 
 
 def test_connectors_are_filtered(client: TestClient, made: World) -> None:

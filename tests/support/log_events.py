@@ -30,6 +30,7 @@ FIELDS = {
     "notification_failed": "reason message",
     "bug": "reason cluster? connector? location? action? job? revision? retry_in?",
     "old_offsets_removed": "cluster offset_changes",
+    "old_steps_removed": "steps",
     "clean_up_failed": "reason message",
     "server_started": "url",
     "webhook_received": "provider message",

@@ -19,7 +19,7 @@ from gitops_connect.model.kafka_logs import KafkaPartition
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision, TopicName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
-from gitops_connect.model.outcomes import JournalEntry, Result, StepOutcome
+from gitops_connect.model.outcomes import ActorKind, JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequestPlan
 from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
@@ -167,6 +167,14 @@ def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
             at=now - timedelta(minutes=5 * (30 - number)),
             revision=Revision(f"{number % 16:x}" * 40),
             author=("Ada Lovelace", "Grace Hopper")[number % 2],
+            actor=(ActorKind.PERSON, ActorKind.AUTOMATIC_RESTART, ActorKind.PERSON)[number % 3],
+            who="" if number % 3 == 1 else ("Ada Lovelace", "Grace Hopper")[number % 2],
+            commit=Revision("" if number % 3 == 1 else f"{number % 16:x}" * 40),
+            pull_request=12 if number % 3 == 2 else None,
+            approved_digest="d" * 64 if number % 3 == 2 else "",
+            approved_by="grace" if number % 3 == 2 else "",
+            request=f"PUT /connectors/orders/{number}",
+            answer="HTTP 200",
             connector=ConnectorName("orders"),
             action=(Action.CONFIGURE, Action.RESTART, Action.ALTER)[number % 3],
             offset_change="rewind-orders" if number % 3 == 2 else "",
