@@ -125,6 +125,19 @@ def test_what_people_decide_about_a_commit_proves_nothing_of_its_connectors(ledg
     assert ledger.status.unproven(LOCAL, Revision("abc")) == {"orders"}
 
 
+def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_did_since(ledger: Ledger) -> None:
+    """A restart that did not help is no failed change."""
+    steps = [
+        entry(0, connector="orders", result="failed", message="400: no"),
+        entry(1, connector="payments", result="failed"),
+        entry(2, connector="lines", result="failed", action="restart"),
+        entry(3, connector="orders", action="suspend"),
+        entry(4, connector="payments"),
+    ]
+    ledger.status.record_steps(LOCAL, steps)
+    assert ledger.status.failed_steps(LOCAL) == {"orders": "configure failed: 400: no"}
+
+
 def test_a_damaged_step_that_is_too_old_to_be_checked_is_an_error_of_the_ledger(place: LedgerPlace) -> None:
     with closing(place.open()) as ledger:
         ledger.status.record_steps(LOCAL, [entry(0)])
