@@ -31,8 +31,8 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
-from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.cli.suspend import current_user
+from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exchanges import Exchange, noted_in

@@ -69,7 +69,7 @@ def history(
     """
     given = {"connector": connector, "actor": actor, "person": person, "action": action, "result": result}
     given |= {"commit": commit, "offset-change": change, "from": _one(since), "to": _one(until), "q": _one(search)}
-    with opened_ledger(context) as (settings, ledger):
+    with opened_ledger(context, wait=False) as (settings, ledger):
         clusters = chosen_in(settings, cluster)
         values = {name: found for name, found in {**given, "cluster": cluster}.items() if found}
         try:
