@@ -13,12 +13,15 @@ from dataclasses import replace
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.ledger.group_commit import GroupCommit
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector, Mode, TargetState
+from gitops_connect.model.differences import Difference
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import (
+    Failure,
     OffsetChange,
     OffsetChangeKind,
     OffsetChangeRecord,
@@ -44,6 +47,7 @@ from gitops_connect.plan.rollbacks import begin_trial, next_histories, queued
 from gitops_connect.plan.situation import Situation
 from gitops_connect.plan.step_actors import actor_of
 from gitops_connect.plan.topics import resets_seen_before_managed
+from gitops_connect.report.offset_lines import largest_moves
 
 _STARTED_STATES = frozenset({WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED})
 _STARTS = {Action.RESUME: TargetState.RUNNING, Action.PAUSE: TargetState.PAUSED}
@@ -107,8 +111,11 @@ class LedgerRecords:
         is_in_sync = self._left[connector.name] == 1 and connector.name not in self._partial
         return record if is_in_sync else replace(record, desired=None, applied={})
 
-    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
-        self._offset_changes.begin(self._cluster, offset_change, before, self._clock.now())
+    def begin(self, offset_change: OffsetChange, before: Offsets, difference: Difference) -> None:
+        now = self._clock.now()
+        approvals = self._ledger.reviews.effect_approvals(self._situation.reviews, self._cluster, offset_change)
+        effect = AppliedEffect(now, largest_moves(difference), approvals)
+        self._offset_changes.begin(self._cluster, offset_change, before, now, effect)
 
     def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
         self._offset_changes.settle(self._cluster, offset_change.name, after, warning, self._clock.now())
@@ -119,8 +126,8 @@ class LedgerRecords:
         current = None if is_unread else self._situation.offsets.current[offset_change.connector]
         self._offset_changes.record(self._cluster, offset_change, current, self._clock.now())
 
-    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
-        self._offset_changes.fail(self._cluster, offset_change, message, final=final, at=self._clock.now())
+    def fail(self, offset_change: OffsetChange, failure: Failure) -> None:
+        self._offset_changes.fail(self._cluster, offset_change, failure, self._clock.now())
 
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._offset_changes.note(self._cluster, offset_change.name, message)
@@ -187,8 +194,10 @@ class LedgerRecords:
 
     def _record_offset_changes(self) -> None:
         """Record offset changes without a step, before the revision: a ledger with a revision is no longer new."""
-        unknown = [one for one in self._plan.offset_changes if one.status is OffsetChangeStatus.UNKNOWN]
-        if unknown:
+        records = self._situation.offsets.records
+        known = {name for name, one in records.items() if one.state is OffsetChangeState.UNKNOWN}
+        found = [one for one in self._plan.offset_changes if one.status is OffsetChangeStatus.UNKNOWN]
+        if unknown := [one for one in found if one.name not in known]:
             self._offset_changes.mark(self._cluster, *map(self._unknown, unknown))
         for name in withdrawn_seeds(self._situation):
             self._offset_changes.drop(self._cluster, name)

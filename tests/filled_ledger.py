@@ -8,14 +8,17 @@ from pathlib import Path
 from sqlite3 import connect
 from typing import Any
 
-from support.planner.offset_change_values import EARLIER, LATER, LOCAL, NOON, SKIP, offsets, record_of
+from support.planner.offset_change_values import EARLIER, LATER, LOCAL, NOON, SKIP, effect_at, offsets, record_of
 
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, RolledBack
 from gitops_connect.model.desired import OnDelete, TargetState
+from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
-from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.offset_changes import Failure, OffsetChangeState
+from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.outcomes import JournalEntry, Result
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action
@@ -65,6 +68,8 @@ REVIEWED = ReviewedPlan(
     Digest("d" * 64),
     {LOCAL: {NAME: ReviewedConnector((Digest("e" * 64),), (DestructiveEffect(DestructiveKind.DELETE), REWIND))}},
 )
+_MOVE = Move(PartitionText("{}"), OffsetText('{"position":7}'), OffsetText('{"position":1}'), Direction.REWIND, 6)
+EFFECT = AppliedEffect(NOON, Difference({Direction.REWIND: 1}, {Direction.REWIND: 6}, (_MOVE,)))
 LARGE = replace(SKIP, name=OffsetChangeName("very-large"), offsets={}, is_large=True)
 BLOCK_BEFORE = b'{"partition":{"filename":"/0"},"offset":{"position":7}}\n'
 BLOCK_DECLARED = BLOCK_BEFORE.replace(b"7", b"1") + b'{"partition":{"filename":"/1"},"offset":null}\n'
@@ -105,14 +110,14 @@ def edit(directory: Path, table: str, column: str, value: Any) -> None:
 
 def _fill_offset_changes(ledger: Ledger) -> None:
     offset_changes = ledger.offset_changes
-    offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
+    offset_changes.begin(LOCAL, SKIP, EARLIER, NOON, EFFECT)
     offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", LATER)
     offset_changes.begin(LOCAL, replace(SKIP, name=OffsetChangeName("open")), EARLIER, NOON)
     unknown = replace(record_of(SKIP), name=OffsetChangeName("unknown"), state=OffsetChangeState.UNKNOWN, digest=None)
     offset_changes.mark(LOCAL, unknown)
-    offset_changes.begin_large(LOCAL, LARGE, [BLOCK_BEFORE], [BLOCK_DECLARED], NOON)
+    offset_changes.begin_large(LOCAL, LARGE, [BLOCK_BEFORE], [BLOCK_DECLARED], effect_at(NOON))
     offset_changes.sent(LOCAL, LARGE.name, 1)
-    offset_changes.fail(LOCAL, replace(SKIP, name=OffsetChangeName("refused")), "400: no", final=True, at=LATER)
+    offset_changes.fail(LOCAL, replace(SKIP, name=OffsetChangeName("refused")), Failure("400: no", final=True), LATER)
     offset_changes.intend(LOCAL, replace(SKIP, name=OffsetChangeName("seed")), NOON)
 
 

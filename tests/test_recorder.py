@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,27 @@ from support.planner.situations import (
 from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import LEASES
+from gitops_connect.model.applied_effects import EffectApproval
 from gitops_connect.model.config_histories import ConfigHistory, QueuedConfig
 from gitops_connect.model.desired import DesiredConnector, OnDelete, OnManualPause, TargetState
-from gitops_connect.model.names import ConnectorName, Digest, Revision
+from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedConnector
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, clear_name, seed_name
 from gitops_connect.model.outcomes import ActorKind, Result, StepOutcome
 from gitops_connect.model.ownership import Origin, Ownership
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.restart_records import RequestKind, RestartRecord, RestartRequest
-from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewMode, Reviews
+from gitops_connect.model.reviewed_plans import (
+    Approval,
+    DestructiveEffect,
+    DestructiveKind,
+    PlanPurpose,
+    ReviewedConnector,
+    ReviewedPlan,
+    ReviewMode,
+    Reviews,
+)
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
@@ -547,3 +559,29 @@ class TestOperations:
         records = ledger.offset_changes.records(CLUSTER)
         carry_out(ledger, situation([], [], offsets=OffsetSituation(records, unfinished)))
         assert self.known(ledger) == {clear.name: "released"}
+
+
+def test_a_change_of_unknown_outcome_keeps_the_time_since_when_it_is_unknown(ledger: WatchedLedger) -> None:
+    one = change("back", "orders")
+    known = record(one, "unknown", since=NOW - timedelta(days=1))
+    ledger.offset_changes.mark(CLUSTER, known)
+    about = situation([wanted("orders")], [seen("orders")], owned=["orders"])
+    about = replace(about, desired=replace(about.desired, offset_changes=(one,)))
+    carry_out(ledger, replace(about, offsets=OffsetSituation({one.name: known})))
+    assert ledger.offset_changes.find(CLUSTER, one.name) == known
+
+
+def test_who_approved_a_change_is_recorded_when_it_begins(ledger: WatchedLedger) -> None:
+    sent = OffsetChange(OffsetChangeName("back"), ORDERS, OffsetChangeKind.ALTER, Digest("d1"), REVISION)
+    effect = DestructiveEffect(DestructiveKind.REWIND, sent.name, sent.digest, 2)
+    reviewed = ReviewedPlan(7, REVISION, Digest("p"), {CLUSTER: {ORDERS: ReviewedConnector((), (effect,))}})
+    ledger.reviews.record(reviewed, PlanPurpose.APPROVAL, NOW)
+    assert ledger.reviews.approve(Approval(7, reviewed.digest, "ana", NOW, ""))
+    about = replace(situation([wanted("orders")]), reviews=Reviews(ReviewMode.REVIEWED, approved=(reviewed,)))
+    records = LedgerRecords(ledger, about, plan(about), ManualClock())
+    records.begin(sent, current_offsets(a=1), Difference({Direction.REWIND: 2}))
+    recorded = ledger.offset_changes.effect(CLUSTER, sent.name)
+    assert recorded is not None
+    assert recorded.difference.counts == {Direction.REWIND: 2}
+    words = "rewind of 2 partitions (offset change back)"
+    assert recorded.approvals == (EffectApproval(7, reviewed.digest, "ana", NOW, (words,)),)

@@ -9,7 +9,8 @@ from functools import partial
 from typing import assert_never
 
 from gitops_connect.apply.effects import wanted
-from gitops_connect.apply.offset_change import StepFailed, change_offsets, leftovers, leftovers_timeout, record_failure
+from gitops_connect.apply.leftovers import leftovers, leftovers_timeout
+from gitops_connect.apply.offset_change import StepFailed, change_offsets, record_failure
 from gitops_connect.apply.ports import Journal
 from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import SHORTEST_PAUSE, SendAgain, StepExecution, StepResult, take_snapshot

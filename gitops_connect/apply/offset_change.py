@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from gitops_connect.apply.ports import LargeChange
-from gitops_connect.apply.step_context import ExecuteOptions, StepContext
+from gitops_connect.apply.step_context import StepContext
 from gitops_connect.apply.step_execution import RETRY, StepResult
 from gitops_connect.connect.wire import is_unchecked
 from gitops_connect.errors import (
@@ -33,17 +33,15 @@ from gitops_connect.errors import (
     GroupInUse,
     LedgerBusy,
     LedgerUnusable,
-    NotFound,
     OffsetsNotSupported,
     OperationSettled,
     OutcomeUnknown,
     RebalanceInProgress,
     Waiting,
 )
-from gitops_connect.model.differences import Review
-from gitops_connect.model.names import ConnectorName
+from gitops_connect.model.differences import Review, missing
 from gitops_connect.model.observed_state import ConnectorType, WorkerState
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.model.outcomes import Result, SendingProgress
 
@@ -59,15 +57,27 @@ timeouts."""
 _MAY_BE_APPLIED = (
     "it may have been applied: the connector stays stopped, and the next reconciliation finishes the change"
 )
+_READ_LATER = "the connector was created by this plan, and its current offsets could not be read before"
 
 
 class StepFailed(Exception):
-    """The step cannot continue. `certain`: it had no effect. `final`: then, it never will have one."""
+    """The step cannot continue. `certain`: it had no effect. `final`: then, it never will have one.
 
-    def __init__(self, message: str, *, certain: bool, final: bool = False) -> None:
+    `lacks` are the acknowledgements with which it could continue.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        certain: bool,
+        final: bool = False,
+        lacks: frozenset[Acknowledgement] = frozenset(),
+    ) -> None:
         super().__init__(message)
         self.certain = certain
         self.final = final
+        self.lacks = lacks
 
 
 class _Interrupted(Exception):
@@ -94,7 +104,7 @@ def record_failure(offset_change: OffsetChange, context: StepContext, failed: St
     journal = context.options.journal
     try:
         if failed.certain:
-            journal.fail(offset_change, str(failed), final=failed.final)
+            journal.fail(offset_change, Failure(str(failed), failed.final, failed.lacks))
         else:
             journal.note(offset_change, str(failed))
     except GitopsConnectError as error:
@@ -159,10 +169,14 @@ class _OffsetChange:
         return always
 
     def _block(self, review: Review) -> StepResult:
-        """The offsets changed after the plan was made: a person must check that, and the connector continues."""
+        """The plan did not know this effect: a person must check it, and the connector continues."""
         reasons = "; ".join(refusal.message for refusal in review.refusals)
-        text = f"blocked, because the current offsets changed after the plan was made: {reasons}"
-        result = record_failure(self._offset_change, self._context, StepFailed(text, certain=not self._begun))
+        is_new = self._offset_change.connector not in self._context.options.before
+        why = _READ_LATER if is_new else "the current offsets changed after the plan was made"
+        failed = StepFailed(
+            f"blocked, because {why}: {reasons}", certain=not self._begun, lacks=missing(review.refusals)
+        )
+        result = record_failure(self._offset_change, self._context, failed)
         return replace(result, harmless=_may_run(self._offset_change))
 
     def _fail(self, failed: StepFailed, state: str = _MAY_BE_APPLIED) -> StepResult:
@@ -234,7 +248,7 @@ class _SmallChange(_OffsetChange):
                 return self._block(review)
             if review.resolved is not None:
                 self._offset_change = replace(self._offset_change, offsets=review.resolved)
-            self._journal.begin(self._offset_change, before)
+            self._journal.begin(self._offset_change, before, review.difference)
             self._begun = True
             warning = self._carry_out(before, review)
         except StepFailed as failed:
@@ -422,7 +436,7 @@ class _ChunkedChange(_OffsetChange):
         self._reviewed, self._done = True, self._change.sent
         self._check_interrupted()
         if not self._begun:
-            self._change.begin()
+            self._change.begin(review.difference)
             self._begun = True
         if self._change.entries:
             self._carry_out()
@@ -562,39 +576,3 @@ class _ChunkedChange(_OffsetChange):
             return self._fail(failed)
         progress = f"{self._done:,} of {self._change.entries:,} offsets are set"
         return self._fail(failed, f"{progress}: the connector stays stopped, and the next reconciliation continues")
-
-
-_LONGEST_READ = 30.0
-"""Seconds. A worker that can read the offsets answers in less than one, and a large offsets topic takes some more."""
-_UNREAD = "whether an earlier connector of this name left offsets behind could not be read"
-_LATE = (
-    "of a sink, the worker asks the Kafka cluster in its `admin.override.bootstrap.servers`: check that it is reachable"
-)
-
-
-def leftovers_timeout(options: ExecuteOptions) -> float:
-    """How many seconds after a connector was created its offsets may take: never longer than the effect of a step."""
-    return min(_LONGEST_READ, options.settle_timeout)
-
-
-def leftovers(name: ConnectorName, context: StepContext, until: float) -> str:
-    """What to report of a connector that was just created: offsets outlive their connector (KIP-875).
-
-    Read at once, before the new connector writes offsets, and until then (monotonic seconds): a worker may answer very
-    late. The worker that answers may not know the connector yet.
-    """
-    clock = context.options.clock
-    for left in reversed(range(_POLLS)):
-        try:
-            count = len(context.cluster.offsets(name, within=until - clock.monotonic()))
-        except GitopsConnectError as error:
-            if clock.monotonic() >= until:
-                return f"{_UNREAD} within {leftovers_timeout(context.options):g} s; {_LATE}"
-            if not left or not isinstance(error, NotFound):
-                return f"{_UNREAD}: {error}"
-            clock.sleep(RETRY.first)
-        else:
-            found = "1 offset" if count == 1 else f"{count:,} offsets"
-            and_then = "behind, and the new connector continues from there"
-            return f"an earlier connector of this name left {found} {and_then}" if count else ""
-    raise AssertionError("the last try returns")

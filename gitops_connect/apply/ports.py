@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
 from gitops_connect.apply.chunks import ChunkSize
-from gitops_connect.model.differences import Review
+from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.model.offset_changes import OffsetChange
+from gitops_connect.model.offset_changes import Failure, OffsetChange
 from gitops_connect.model.offsets import Offsets
 from gitops_connect.model.strimzi import RequestedListing
 
@@ -57,8 +57,8 @@ class LargeChange(Protocol):
     def chunk_size(self) -> ChunkSize:
         """The size of the first chunk, and how the workers limit the size of further ones. Known at once."""
 
-    def begin(self) -> None:
-        """Durably record that the change is about to be sent, the current offsets, and what is sent.
+    def begin(self, difference: Difference) -> None:
+        """Durably record that the change is about to be sent, the current offsets, what is sent, and what it does.
 
         Not called if an earlier reconciliation began the change.
         """
@@ -116,10 +116,10 @@ class Journal(Protocol):
     def adopt(self, connectors: Collection[ConnectorName]) -> None:
         """Record that these connectors, which exist on the cluster, are managed from now on: all of them, or none."""
 
-    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
-        """Record that the offset change is about to be sent, with the current offsets.
+    def begin(self, offset_change: OffsetChange, before: Offsets, difference: Difference) -> None:
+        """Record that the offset change is about to be sent, with the current offsets, and what it does.
 
-        Offsets of an earlier begin are kept.
+        Those of an earlier begin are kept.
         """
 
     def settle(self, offset_change: OffsetChange, after: Offsets, warning: str) -> None:
@@ -129,8 +129,8 @@ class Journal(Protocol):
         """Record an offset change as applied without a request: the plan found every partition at the declared
         offset."""
 
-    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
-        """Record that the offset change certainly had no effect. `final`: it never will have one."""
+    def fail(self, offset_change: OffsetChange, failure: Failure) -> None:
+        """Record that the offset change certainly had no effect."""
 
     def note(self, offset_change: OffsetChange, message: str) -> None:
         """Record that the offset change was begun and that its outcome is unknown."""

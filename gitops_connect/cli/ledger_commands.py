@@ -26,7 +26,7 @@ from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_tex
 from gitops_connect.model.outcomes import ManualAction
 from gitops_connect.model.revisions import short
 from gitops_connect.offset_changes import recorded_changes
-from gitops_connect.offset_changes.recorded_changes import MOST_CHANGES, Candidate, large_value
+from gitops_connect.offset_changes.recorded_changes import MOST_CHANGES, Candidate, large_value, view_value
 from gitops_connect.report.printable import output
 from gitops_connect.report.table import outline, table
 from gitops_connect.report.words import plural
@@ -40,6 +40,7 @@ app = group()
 
 HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "SINCE", "COMMIT", "MESSAGE")
 _RESOLVED_HEADERS = ("CLUSTER", "NAME", "CONNECTOR", "KIND", "STATE", "NEW STATE")
+_WORDS = {"nextStep": "Next step", "digestBefore": "Digest before", "digestAfter": "Digest after"}
 _MOST_OFFSETS = 20
 """So many offsets of a change are shown as text; `-o json` shows all."""
 
@@ -68,9 +69,9 @@ def show(
 
 
 def _row(cluster: ClusterName, record: OffsetChangeRecord) -> list[str]:
-    since, message = f"{record.since:%Y-%m-%dT%H:%M:%SZ}", record.message or record.warning
-    what = [cluster, record.name, record.connector, record.kind.value, record.state.value]
-    return [*what, since, short(record.revision), message.partition("\n")[0] or "-"]
+    view = recorded_changes.recorded_view(cluster, record)
+    what = [cluster, record.name, record.connector, record.kind.value, view.state.value]
+    return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), view.cause or "-"]
 
 
 def _value(cluster: ClusterName, record: OffsetChangeRecord) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _value(cluster: ClusterName, record: OffsetChangeRecord) -> dict[str, Any]:
         "name": record.name,
         "connector": record.connector,
         "kind": record.kind.value,
-        "state": record.state.value,
+        **view_value(recorded_changes.recorded_view(cluster, record)),
         "since": record.since.isoformat(timespec="seconds"),
         "commit": record.revision,
         "digest": record.digest,
@@ -109,13 +110,21 @@ def _in_full(runtime: Runtime, cluster: ClusterName, record: OffsetChangeRecord,
     declared, before = offset_changes.declared(cluster, name), offset_changes.snapshot(cluster, name)
     has_pieces = record.entries is not None and record.before is not None and text
     large = {part: _first_lines(offset_changes.pieces(cluster, name, part)) for part in OffsetsPart if has_pieces}
-    value = _value(cluster, record) | {
+    receipt = recorded_changes.receipt(runtime.ledger, cluster, record)
+    offsets = {
         "declared": large.get(OffsetsPart.DECLARED) or _offsets(declared, text=text),
         "before": large.get(OffsetsPart.BEFORE) or _offsets(before, text=text),
-        "digestBefore": record.before,
-        "digestAfter": record.after,
     }
-    return {key[0].upper() + key[1:]: item for key, item in value.items()} if text else value
+    digests = {"digestBefore": record.before, "digestAfter": record.after}
+    value = _value(cluster, record)
+    if not text:
+        return {**value, **offsets, **digests, "receipt": receipt.value()}
+    is_listed = receipt.difference is not None and bool(receipt.difference.moves) and not has_pieces
+    left_out = {one for one in ("cause", "nextStep") if not value[one]}
+    left_out |= set() if "\n" in record.message else {"message", "warning"}  # the cause has them, on one line
+    shown = {**value, **({} if is_listed else offsets), **digests}
+    named = {_WORDS.get(key, key[0].upper() + key[1:]): item for key, item in shown.items() if key not in left_out}
+    return {**named, **(receipt.outline(_MOST_OFFSETS) if receipt.stages or receipt.difference else {})}
 
 
 def _first_lines(blocks: Iterator[bytes]) -> list[str]:

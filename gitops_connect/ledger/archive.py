@@ -33,9 +33,9 @@ from gitops_connect.ledger.tables import (
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest, unpack
 
-FORMAT_VERSION = 7
-"""Version 1 had no large offset changes, 2 no restarts, 3 no rollbacks, 4 no reviews, 5 no references of secrets, and 6
-no decisions about rollouts.
+FORMAT_VERSION = 8
+"""Version 1 had no large offset changes, 2 no restarts, 3 no rollbacks, 4 no reviews, 5 no references of secrets, 6 no
+decisions about rollouts, and 7 no effects of offset changes.
 
 All can be read.
 """
@@ -152,6 +152,8 @@ def _read(document: Any) -> Archive:
         )
     if document["format_version"] == 1:
         document = {PIECES.name: [], **_with(document, OPERATIONS, {"entries": None, "sent": None})}
+    if document["format_version"] < 8:
+        document = _with(document, OPERATIONS, {"lacks": [], "effect": None})
     if document["format_version"] < 6:
         document = _with(document, OWNERSHIP, {"secret_references": {}})
     for version, tables in ((3, _SINCE_3), (4, _SINCE_4), (5, _SINCE_5), (7, _SINCE_7)):

@@ -17,6 +17,7 @@ from typing import Any, cast
 from sqlalchemy import Boolean, Column, Double, Integer, LargeBinary, String, Text, TypeDecorator
 from sqlalchemy.engine import Dialect
 
+from gitops_connect.model.applied_effects import pack_effect, unpack_effect
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, QueuedConfig, RolledBack
 from gitops_connect.model.documents import EMPTY
@@ -370,6 +371,13 @@ class PackedOffsets(BlobColumn):
             if not isinstance(value, dict) or canonical(value).decode() != text:
                 raise ValueError(f"{_shown(text)} is not a canonical JSON object")
         return pack(offsets)
+
+
+class PackedEffect(BlobColumn):
+    content = "a packed effect"
+
+    def repacked(self, packed: bytes) -> bytes:
+        return pack_effect(unpack_effect(packed))
 
 
 class PackedLines(BlobColumn):

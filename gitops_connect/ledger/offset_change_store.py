@@ -35,9 +35,11 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease, writes_under
 from gitops_connect.ledger.pieces import Damaged, PartKey
 from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart
+from gitops_connect.model.applied_effects import AppliedEffect, pack_effect, unpack_effect
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import (
     NOTHING_SENT,
+    Failure,
     OffsetChange,
     OffsetChangeKind,
     OffsetChangeRecord,
@@ -46,7 +48,7 @@ from gitops_connect.model.offset_changes import (
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 
 _OF = OPERATIONS.c
-_COLUMNS = [one for one in _OF if one.name not in {"cluster", "acknowledged", "declared", "snapshot"}]
+_COLUMNS = [one for one in _OF if one.name not in {"cluster", "acknowledged", "declared", "snapshot", "effect"}]
 """The columns of an `OffsetChangeRecord`, in the order of its fields: offsets are large and rarely needed."""
 _RECORDS = select(*_COLUMNS).where(_OF.cluster == bindparam("of"))
 _UNDONE = [one for one in OffsetChangeState if one is not OffsetChangeState.SETTLED]
@@ -67,7 +69,7 @@ _WITH_OFFSETS = (
     .where(or_(_OF.digest_before.is_not(None), _OF.declared.is_not(None)))
     .limit(_REMOVED_AT_ONCE)
 )
-_NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "warning": ""}
+_NOTHING_BEFORE = {"digest_before": None, "digest_after": None, "snapshot": None, "effect": None, "warning": ""}
 """The columns of an offset change without earlier offsets: without an effect there is no undo, and no warning."""
 
 
@@ -168,6 +170,14 @@ class OffsetChangeStore:
             raise self._damaged(row)
         return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
+    def effect(self, cluster: ClusterName, name: OffsetChangeName) -> AppliedEffect | None:
+        """What the offset change did when it was sent; None if that was not recorded."""
+        row = self._find(cluster, name)
+        if row is None or row.effect is None:
+            return None
+        with self._readable(row):
+            return unpack_effect(row.effect)
+
     def pieces(self, cluster: ClusterName, name: OffsetChangeName, part: OffsetsPart) -> Iterator[bytes]:
         """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time.
 
@@ -202,14 +212,22 @@ class OffsetChangeStore:
                 {**_entered(offset_change, OffsetChangeState.INTENDED, at), **entry.new_attempt(offset_change)}
             )
 
-    def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
+    def begin(
+        self,
+        cluster: ClusterName,
+        offset_change: OffsetChange,
+        before: Offsets,
+        at: datetime,
+        effect: AppliedEffect | None = None,
+    ) -> None:
         """Save the offset change and the offsets before it, directly before it is sent: then it may have happened.
 
         Changes nothing if the same offset change is in progress already: the offsets may have changed since it was
         begun. Raises OperationSettled if it took effect, or may have.
         """
         opened = _entered(offset_change, OffsetChangeState.OPEN, at)
-        values = {**opened, "digest_before": offsets_digest(before), "snapshot": pack(before)}
+        saved = {"digest_before": offsets_digest(before), "snapshot": pack(before)}
+        values = {**opened, **saved, "effect": effect and pack_effect(effect)}
         with self._changing(cluster, offset_change.name) as entry:
             if not entry.is_open_with(offset_change):
                 entry.replace({**values, **entry.new_attempt(offset_change)})
@@ -220,7 +238,7 @@ class OffsetChangeStore:
         offset_change: OffsetChange,
         before: Iterable[bytes],
         declared: Iterable[bytes],
-        at: datetime,
+        effect: AppliedEffect,
     ) -> None:
         """Save a large offset change as `begin` does, from blocks of any size with one entry a line.
 
@@ -235,8 +253,9 @@ class OffsetChangeStore:
             for number, piece in enumerate(counts.cut(blocks)):
                 with self._write() as connection:
                     pieces.put(connection, key, number, piece)
-        opened = _entered(offset_change, OffsetChangeState.OPEN, at)
-        values = {**opened, "digest_before": found.digest, "entries": sent.entries, "sent": 0}
+        opened = _entered(offset_change, OffsetChangeState.OPEN, effect.begun)
+        saved = {"digest_before": found.digest, "effect": pack_effect(effect)}
+        values = {**opened, **saved, "entries": sent.entries, "sent": 0}
         with self._changing(cluster, offset_change.name) as entry:
             entry.require_free()
             entry.put({**values, **entry.new_attempt(offset_change)})
@@ -308,18 +327,16 @@ class OffsetChangeStore:
         with self._changing(cluster, offset_change.name) as entry:
             entry.replace(values)
 
-    def fail(
-        self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
-    ) -> None:
-        """Record that the offset change certainly had no effect. `final` is True if a retry does not help.
+    def fail(self, cluster: ClusterName, offset_change: OffsetChange, failure: Failure, at: datetime) -> None:
+        """Record that the offset change certainly had no effect.
 
         Raises OperationSettled if the offset change took effect, or if another one of that name may have.
         """
         values = {
             **_entered(offset_change, OffsetChangeState.FAILED, at),
             "declared": None,
-            "message": _storable(message),
-            "final": final,
+            "message": _storable(failure.message),
+            **attributes(failure, "final", "lacks"),
         }
         with self._changing(cluster, offset_change.name) as entry:
             if not entry.is_open_with(offset_change):
@@ -377,9 +394,14 @@ class OffsetChangeStore:
             return _find(connection, cluster, name)
 
     def _unpack(self, row: Row[Any], packed: bytes) -> OffsetPatch:
-        try:
+        with self._readable(row):
             return unpack(packed)
-        except (ValueError, TypeError, RecursionError, zlib.error) as error:
+
+    @contextmanager
+    def _readable(self, row: Row[Any]) -> Iterator[None]:
+        try:
+            yield
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
             raise self._damaged(row) from error
 
     def _damaged(self, row: Row[Any]) -> LedgerUnusable:
@@ -436,7 +458,9 @@ class _Entry:
         """Write the record. A snapshot is the undo, and is kept only if the record is of the same offset change."""
         row = self.row
         values: dict[str, Any] = {
-            **attributes(record, "connector", "kind", "state", "digest", "revision", "since", "failures", "final"),
+            **attributes(
+                record, "connector", "kind", "state", "digest", "revision", "since", "failures", "final", "lacks"
+            ),
             "message": _storable(record.message),
             "warning": _storable(record.warning),
             "digest_before": record.before,
@@ -447,7 +471,7 @@ class _Entry:
             values |= {"declared": None, "acknowledged": frozenset(), "entries": None, "sent": None}
             lost.append(OffsetsPart.DECLARED)
         if row is None or row.digest_before != record.before:
-            values["snapshot"] = None
+            values |= {"snapshot": None, "effect": None}
             lost.append(OffsetsPart.BEFORE)
         self.put(values)
         pieces.remove(self._connection, self._cluster, self._name, *lost)
@@ -522,6 +546,7 @@ def _entered(offset_change: OffsetChange, state: OffsetChangeState, at: datetime
         "declared": None if offset_change.is_large else pack(offset_change.offsets),
         "entries": None,
         "sent": None,
+        "lacks": frozenset(),
     }
 
 

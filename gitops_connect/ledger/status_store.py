@@ -28,19 +28,24 @@ from gitops_connect.ledger.tables import (
     RecordedValues,
     upsert,
 )
+from gitops_connect.model.applied_effects import EffectApproval
 from gitops_connect.model.history_filter import HistoryFilter
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
+from gitops_connect.model.offset_changes import OffsetChange
 from gitops_connect.model.outcomes import Actor, ActorKind, JournalEntry, ManualAction, Result, by_hand
 from gitops_connect.model.plans import Action
-from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedPlan
+from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedConnector, ReviewedPlan, Reviews
 from gitops_connect.model.status import Condition, ConditionKey
+from gitops_connect.model.strimzi import reviewed_name
 
 KEPT_STEPS = 100_000
 """Steps of each cluster that are kept. Older ones are removed."""
 REMOVE_AFTER = 100
 """So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
 _PAGE = 1000
+_STOPS = (Action.STOP, Action.CREATE)
+_ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
 _FIELDS = [one.name for one in fields(JournalEntry)]
 _STEP = [name for name in _FIELDS if name != "id"]
 _ADDED = insert(STEPS).returning(STEPS.c.id)
@@ -137,6 +142,26 @@ class StatusStore:
             rows = connection.execute(query.where(STEPS.c.id.in_(last), *failed))
             return {one.connector: f"{one.action.value} failed: {one.message}" for one in rows}
 
+    def around(
+        self, cluster: ClusterName, connector: ConnectorName, first: datetime, last: datetime
+    ) -> tuple[JournalEntry | None, JournalEntry | None]:
+        """The step that had stopped the connector at `first`, or created it, and the next one that ended this.
+
+        None if the journal does not have it, or has another one instead.
+        """
+        query = select(*STEPS.c[tuple(_FIELDS)]).filter_by(cluster=cluster, connector=connector)
+        query = query.where(STEPS.c.action.in_((*_STOPS, *_ENDS)), STEPS.c.result != Result.SKIPPED).limit(1)
+        before = query.where(STEPS.c.at <= first).order_by(STEPS.c.id.desc())
+        after = query.where(STEPS.c.at >= last).order_by(STEPS.c.id)
+        with self._database.read() as connection:
+            found = [connection.execute(one).one_or_none() for one in (before, after)]
+        entries = [None if row is None else JournalEntry(*tuple[Any, ...](row)) for row in found]
+        stop, end = (
+            entry if entry is not None and entry.action in actions else None
+            for entry, actions in zip(entries, (_STOPS, _ENDS), strict=True)
+        )
+        return stop, end
+
     def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
         """The connectors whose last step for this revision has failed, or is not confirmed yet."""
         query = select(STEPS.c.connector, STEPS.c.result).filter_by(cluster=cluster, revision=revision)
@@ -214,6 +239,22 @@ class ReviewStore:
         query = select(APPROVALS).filter_by(pull_request=pull_request).order_by(APPROVALS.c.at.desc())
         with self._database.read() as connection:
             return [Approval(*row[:-1]) for row in connection.execute(query)]
+
+    def effect_approvals(
+        self, reviews: Reviews, cluster: ClusterName, offset_change: OffsetChange
+    ) -> tuple[EffectApproval, ...]:
+        """Who has approved, or has merged, which destructive effects of the offset change."""
+        key, found = (reviewed_name(offset_change.name), offset_change.digest), []
+        for plan in (*reviews.approved, *(one for one in reviews.merged if one not in reviews.approved)):
+            seen = plan.connectors.get(cluster, {}).get(offset_change.connector, ReviewedConnector())
+            if effects := tuple(one.words for one in seen.effects if (one.offset_change, one.digest) == key):
+                people = self.approvals(plan.pull_request) if plan in reviews.approved else []
+                whose = [(one.who, one.at) for one in people if one.digest == plan.digest]
+                merged: list[tuple[str, datetime | None]] = [("", None)]
+                found += [
+                    EffectApproval(plan.pull_request, plan.digest, who, at, effects) for who, at in whose or merged
+                ]
+        return tuple(found)
 
     def remove_before(self, at: datetime, kept: Collection[int]) -> None:
         """Remove older plans and approvals, except those of the pull requests that are `kept`, as they are needed."""

@@ -36,6 +36,7 @@ from gitops_connect.ledger.column_types import (
     LongText,
     MarkText,
     Number,
+    PackedEffect,
     PackedLines,
     PackedOffsets,
     PartitionPositionsText,
@@ -114,6 +115,8 @@ OPERATIONS = Table(
     *_optional(digest_before=ShortText, digest_after=ShortText),
     *_required(acknowledged=AcknowledgementList),
     *_optional(declared=PackedOffsets, snapshot=PackedOffsets, entries=Count, sent=Count),
+    Column("lacks", AcknowledgementList, nullable=False, server_default="[]"),
+    *_optional(effect=PackedEffect),
     Index("operations_by_time", "cluster", "since"),
     Index("operations_by_state", "cluster", "state", "since"),
     Index("operations_by_connector", "cluster", "connector", "since"),
@@ -123,6 +126,7 @@ OPERATIONS = Table(
 
 `acknowledged` is a JSON list; `declared` and `snapshot` are what `model.offsets.pack` returns.
 `entries` and `sent` exist since version 3, for large offset changes: their offsets are in pieces and not in the row.
+`lacks` and `effect` exist since version 12: a JSON list, and what `model.applied_effects.pack_effect` returns.
 """
 
 PIECES = Table(

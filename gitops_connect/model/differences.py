@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -26,7 +26,8 @@ class Move:
     """The move of one partition: `current -> declared`, each None if the partition has no offset there.
 
     `distance` is in the difference's unit, or None if the distance is unknown. `time` are the milliseconds between the
-    records at both offsets, or None if that is unknown.
+    records at both offsets, or None if that is unknown. `also` is the move in a second notation, as far as it is
+    recorded.
     """
 
     partition: PartitionText
@@ -35,6 +36,7 @@ class Move:
     direction: Direction
     distance: int | None = None
     time: int | None = None
+    also: str = ""
 
     def sort_key(self) -> tuple[int, int, str]:
         """Reprocessed or lost records first, and the largest distance first in each direction."""
@@ -80,7 +82,8 @@ class Difference:
 
     `moves` contains no partition whose offset stays the same. `scale` says what a distance counts and how it is
     written. `exact` is False if the current offsets can only be read after the connector is created. `resume` says what
-    the connector's class does with offsets that move in this way.
+    the connector's class does with offsets that move in this way. `times` and `unknown` are what the methods of these
+    names find, for a recorded difference that has not kept all moves.
     """
 
     counts: Mapping[Direction, int] = field(default_factory=dict)
@@ -89,6 +92,8 @@ class Difference:
     scale: Scale = field(default_factory=Scale)
     exact: bool = True
     resume: tuple[ResumeLine, ...] = ()
+    times: Mapping[Direction, int] = field(default_factory=dict)
+    unknown: frozenset[Direction] = frozenset()
 
     @property
     def changes_nothing(self) -> bool:
@@ -97,11 +102,13 @@ class Difference:
 
     def time(self, direction: Direction) -> int:
         """The longest known time between the records at the two offsets of one partition, in milliseconds."""
-        return max((one.time or 0 for one in self.moves if one.direction is direction), default=0)
+        of_moves = (one.time or 0 for one in self.moves if one.direction is direction)
+        return max(of_moves, default=0) or self.times.get(direction, 0)
 
     def is_unknown(self, direction: Direction) -> bool:
         """True if the distance of some partition is unknown, so that the sum of that direction is a lower bound."""
-        return any(one.distance is None for one in self.moves if one.direction is direction)
+        of_moves = (one.distance is None for one in self.moves if one.direction is direction)
+        return direction in self.unknown or any(of_moves)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +122,12 @@ class Refusal:
     missing: Acknowledgement | None = None
     rule: str = ""
     hint: str = ""
+
+
+def missing(refusals: Collection[Refusal]) -> frozenset[Acknowledgement]:
+    """The acknowledgements that would allow an offset change with these refusals; empty if none would."""
+    found = [one.missing for one in refusals if one.missing is not None]
+    return frozenset(found) if len(found) == len(refusals) else frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,17 +11,20 @@ A declared offset change without a record in the ledger is pending. Three declar
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import assert_never
 
+from gitops_connect.model.clock import Backoff
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
 NOTHING_SENT = "every offset already matched: nothing was sent"
 """The message of an applied offset change that found every partition at the declared offset."""
+RETRY = Backoff(first=60, longest=3600)
+"""Each try stops the connector for a short time."""
 
 
 class OffsetChangeKind(Enum):
@@ -56,6 +59,12 @@ class Acknowledgement(Enum):
     """The entries have other fields or types than the class is known to have: its format has changed."""
     EXTERNAL = "external"
     """The source system also decides where the connector resumes, and not the offset alone."""
+
+
+def lack_words(lacks: Iterable[Acknowledgement]) -> str:
+    """`it lacks the acknowledgement rewind`, and nothing if it lacks none."""
+    names = sorted(one.value for one in lacks)
+    return f"it lacks the acknowledgement{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
 
 
 class OffsetChangeState(Enum):
@@ -95,6 +104,18 @@ class OffsetChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Failure:
+    """Why an offset change certainly had no effect. `final` is True if a retry cannot succeed.
+
+    `lacks` are the acknowledgements with which it might have had an effect.
+    """
+
+    message: str
+    final: bool = False
+    lacks: frozenset[Acknowledgement] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class OffsetChangeRecord:
     """The ledger's record of an offset change, without its offsets.
 
@@ -102,7 +123,8 @@ class OffsetChangeRecord:
     `failures` counts how often it failed in a row with this digest; `final` is True if a retry cannot succeed.
     `warning` is the message that Connect added to its success. `before` and `after` are digests of the connector's
     offsets before and after the offset change. `entries` is how many entries a large offset change sends, and `sent`
-    how many of them, from the first, were accepted; for other offset changes both are None.
+    how many of them, from the first, were accepted; for other offset changes both are None. `lacks` are the
+    acknowledgements without which it failed: its effect was known only after the connector was stopped.
     """
 
     name: OffsetChangeName
@@ -121,6 +143,24 @@ class OffsetChangeRecord:
     after: Digest | None = None
     entries: int | None = None
     sent: int | None = None
+    lacks: frozenset[Acknowledgement] = frozenset()
+
+    @property
+    def retry_at(self) -> datetime:
+        """When a failed offset change is tried again, if its document does not change before."""
+        return self.since + timedelta(seconds=RETRY.after(self.failures))
+
+    @property
+    def failure(self) -> str:
+        """As in `it failed once; next retry at 03:20:00 UTC or when its document changes: connection refused`."""
+        if self.final:
+            return f"it failed and is not retried: {self.message}"
+        retry = f"next retry at {self.retry_at:%H:%M:%S} UTC or when its document changes"
+        return f"{self.tries}; {retry}: {self.message}"
+
+    @property
+    def tries(self) -> str:
+        return "it failed once" if self.failures == 1 else f"it failed {self.failures} times"
 
 
 def seed_name(connector: ConnectorName) -> OffsetChangeName:

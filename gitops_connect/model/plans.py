@@ -19,7 +19,7 @@ from gitops_connect.model.hold import Hold
 from gitops_connect.model.masking import mask, masked_value
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectVersion
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.restart_records import Restart, RestartRecord
 from gitops_connect.model.reviewed_plans import DestructiveEffect, DestructiveKind, UnreviewedChange, tolerated
@@ -157,16 +157,22 @@ class HeapEstimate:
 
 
 class OffsetChangeStatus(Enum):
+    """The state of an offset change in every output. `report/offset_change_view.py` finds it for a recorded one."""
+
     PLANNED = "planned"
     UNFINISHED = "in_progress"
     """Started in an earlier reconciliation, and finished in this one."""
     WAITING = "blocked"
     """Blocked for a reason that the message names."""
+    FAILED = "failed"
+    """It certainly had no effect, and is tried again later, or not before somebody acts."""
     UNKNOWN = "unknown"
     """Blocked until an administrator records whether it was applied before the ledger existed."""
     APPLIED = "applied"
     IDLE = "not_applicable"
-    """Never applied: initial offsets of a connector that existed before."""
+    """Never applied: initial offsets of a connector that existed before, or that was deleted with its offsets."""
+    WITHDRAWN = "withdrawn"
+    """Never applied, and no longer declared. Only the ledger knows such a change; it is in no plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +182,8 @@ class PlannedOffsetChange:
     `heap` is what a large change needs of each worker's memory. `annotation` is set if annotations request the change.
     `may_move` is True if the current offsets may be others when the change is sent: its connector runs, or someone has
     deleted it, and Connect keeps the offsets of a deleted connector. `targets` are the targets in words, if the offsets
-    are computed from some, and `notes` what else a reader should know about them.
+    are computed from some, and `notes` what else a reader should know about them. `lacks` are the acknowledgements that
+    its document would need besides the `acknowledged` ones; if none would help, `hint` may say what does.
     """
 
     name: OffsetChangeName
@@ -193,6 +200,9 @@ class PlannedOffsetChange:
     may_move: bool = False
     targets: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    acknowledged: frozenset[Acknowledgement] = frozenset()
+    lacks: frozenset[Acknowledgement] = frozenset()
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True)

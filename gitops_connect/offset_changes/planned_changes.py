@@ -18,6 +18,7 @@ from gitops_connect.errors import GitopsConnectError, KafkaUnavailable, SourceRe
 from gitops_connect.families.shapes import Shape
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.diagnostics import Diagnostic, Location
 from gitops_connect.model.differences import Difference, Direction, Refusal, Review
 from gitops_connect.model.manifests import LargeVerdict, SavedOffsets
@@ -52,6 +53,7 @@ from gitops_connect.plan.offset_review import (
 from gitops_connect.plan.offset_stores import with_store
 from gitops_connect.plan.situation import ResolvedTargets, Situation
 from gitops_connect.plan.target_resolution import exceeded
+from gitops_connect.report.offset_lines import largest_moves
 from gitops_connect.runtime import Runtime, open_output_branch
 from gitops_connect.settings.own import own_files
 from gitops_connect.source.checkout import Checkout
@@ -87,7 +89,23 @@ class PlannedChanges:
             if known is not None:
                 return self._review_resolved(offset_change, known, current, shape)
             seen = review(offset_change, current, shape, self.situation.policy.max_skip)
+            seen = self._with_times(offset_change.connector, seen, shape)
         return with_store(self.situation, offset_change, seen)
+
+    def _with_times(self, name: ConnectorName, seen: Review, shape: Shape | None) -> Review:
+        """The review with the times of records that the plan did not read, because the connector has moved.
+
+        If the brokers had not answered for the plan, they are not asked now: the connector is stopped.
+        """
+        moves = seen.difference.moves
+        if shape is None or not shape.logs.times or seen.refusals or all(one.time is not None for one in moves):
+            return seen
+        try:
+            reads = KafkaReads(self.runtime.cluster(self.situation.desired.cluster), self.runtime.open_kafka)
+            log = reads.log(shape, self.situation.desired.by_name[name].config, seen.before)
+        except NoLog:
+            return seen
+        return replace(seen, difference=described(seen.difference, log.shape_for(moves)))
 
     def _review_resolved(
         self, offset_change: OffsetChange, known: ResolvedTargets, current: Offsets, shape: Shape | None
@@ -113,7 +131,8 @@ class PlannedChanges:
         offset_change = replace(offset_change, offsets=log.offsets(resolution, current))
         seen = review(offset_change, current, shape, self.situation.policy.max_skip)
         refused = (Refusal(why),) if (why := exceeded(before, seen.difference)) else ()
-        return replace(seen, refusals=(*seen.refusals, *refused), resolved=offset_change.offsets)
+        timed = described(seen.difference, log.shape_for(seen.difference.moves))
+        return replace(seen, difference=timed, refusals=(*seen.refusals, *refused), resolved=offset_change.offsets)
 
     def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
         client = self.runtime.clients[self.situation.desired.cluster]
@@ -201,6 +220,7 @@ class LargeOffsetChange:
         self._cluster = situation.desired.cluster
         self._client = runtime.clients[self._cluster]
         self._ledger = planned.offset_changes
+        self._runtime = runtime
         self._clock = runtime.clock
         self._checks = SparkChecks(runtime.spark, runtime.say)
         self._directory = directory
@@ -269,9 +289,12 @@ class LargeOffsetChange:
     def entries(self) -> int:
         return self._current.entries if self._removes_all else self._declared.entries
 
-    def begin(self) -> None:
+    def begin(self, difference: Difference) -> None:
         before, declared = _blocks(self._before.path), _blocks(self._declared.path)
-        self._ledger.begin_large(self._cluster, self._offset_change, before, declared, self._clock.now())
+        reviews = self._runtime.ledger.reviews
+        approvals = reviews.effect_approvals(self._situation.reviews, self._cluster, self._offset_change)
+        effect = AppliedEffect(self._clock.now(), largest_moves(difference), approvals)
+        self._ledger.begin_large(self._cluster, self._offset_change, before, declared, effect)
 
     def chunk(self, start: int, size: int) -> Chunk:
         return self._reader.read(start, size)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gitops_connect.errors import NotFound, StalePlan, UsageError
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredState
@@ -18,7 +19,8 @@ from gitops_connect.model.strimzi import split_name
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.offset_changes.subject import Note
 from gitops_connect.plan.offset_review import effect_of, find_difference
-from gitops_connect.report.printable import one_line
+from gitops_connect.report.offset_change_view import OffsetChangeView, view_of
+from gitops_connect.report.receipt import Receipt, receipt_of
 from gitops_connect.report.words import plural
 from gitops_connect.runtime import Runtime
 
@@ -41,11 +43,9 @@ class HistoryEntry:
     counts: Mapping[Direction, int] | None
 
     def row(self) -> list[str]:
-        record = self.record
-        warning = f"warning: {record.warning}" if record.warning else ""
-        messages = "; ".join(one_line(text.partition("\n")[0]) for text in (record.message, warning) if text)
-        what = [self.cluster, record.name, record.kind.value, record.state.value]
-        return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), messages or "-"]
+        record, view = self.record, recorded_view(self.cluster, self.record)
+        what = [self.cluster, record.name, record.kind.value, view.state.value]
+        return [*what, f"{record.since:%Y-%m-%dT%H:%M:%SZ}", short(record.revision), self._counts(), view.cause or "-"]
 
     def _counts(self) -> str:
         if self.record.entries is not None:
@@ -60,7 +60,7 @@ class HistoryEntry:
             "cluster": self.cluster,
             "name": record.name,
             "kind": record.kind.value,
-            "state": record.state.value,
+            **view_value(recorded_view(self.cluster, record)),
             "since": record.since.isoformat(timespec="seconds"),
             "commit": record.revision,
             "offsets": None if self.counts is None else {one.value: count for one, count in self.counts.items()},
@@ -70,6 +70,25 @@ class HistoryEntry:
             "message": record.message,
             "warning": record.warning,
         }
+
+
+def recorded_view(cluster: ClusterName, record: OffsetChangeRecord) -> OffsetChangeView:
+    """The state by the ledger alone, with the first line of each message."""
+    first = {name: getattr(record, name).partition("\n")[0] for name in ("message", "warning")}
+    return view_of(cluster, None, replace(record, **first))
+
+
+def view_value(view: OffsetChangeView) -> dict[str, str]:
+    return {"state": view.state.value, "cause": view.cause, "nextStep": view.next_step}
+
+
+def receipt(ledger: Ledger, cluster: ClusterName, record: OffsetChangeRecord) -> Receipt:
+    """What an offset change did, as far as the ledger knows it."""
+    effect = ledger.offset_changes.effect(cluster, record.name)
+    begun = record.since if effect is None else effect.begun
+    steps = ledger.status.around(cluster, record.connector, begun, record.since)
+    everything = recorded_difference(ledger.offset_changes, cluster, record)
+    return receipt_of(cluster, record, effect, everything, steps)
 
 
 def _sent_words(record: OffsetChangeRecord) -> str:
@@ -139,7 +158,8 @@ def entries(
 def _counts(
     changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
 ) -> Mapping[Direction, int] | None:
-    difference = recorded_difference(changes, cluster, record)
+    effect = changes.effect(cluster, record.name)
+    difference = recorded_difference(changes, cluster, record) if effect is None else effect.difference
     if difference is None:
         return None
     return {one: count for one in Direction if (count := difference.counts.get(one))}

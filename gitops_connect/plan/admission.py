@@ -86,8 +86,8 @@ def only(planned: ConnectorPlan, steps: Steps, *, is_partial: bool) -> Connector
 
     def shown(one: PlannedOffsetChange) -> PlannedOffsetChange:
         is_held = one.status is OffsetChangeStatus.PLANNED and one.name not in carried_out
-        why = "; ".join(hold.words for hold in planned.holds[:1])
-        return replace(one, status=OffsetChangeStatus.WAITING, message=why) if is_held else one
+        why, hint = next(((hold.words, hold.release) for hold in planned.holds), ("", ""))
+        return replace(one, status=OffsetChangeStatus.WAITING, message=why, hint=hint) if is_held else one
 
     return replace(
         planned,

@@ -16,7 +16,7 @@ from gitops_connect.plan.situation import Situation
 
 CLUSTER = ConnectorName("")
 """The key of a condition of the cluster itself."""
-_UNDONE = (OffsetChangeStatus.WAITING, OffsetChangeStatus.UNKNOWN)
+_UNDONE = (OffsetChangeStatus.WAITING, OffsetChangeStatus.FAILED, OffsetChangeStatus.UNKNOWN)
 
 
 def undone_requests(situation: Situation, planned: Iterable[ConnectorPlan]) -> Iterator[AnnotationWarning]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from gitops_connect.connect.worker_heap import LARGEST_CHUNK, estimate, heap_refusal
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Severity
-from gitops_connect.model.differences import Difference, Direction, Refusal, Review
+from gitops_connect.model.differences import Difference, Direction, Refusal, Review, missing
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.observed_state import ConnectorType, WorkerState
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind, OffsetChangeState
@@ -42,6 +42,7 @@ _HINTS = {
     "offsets/failed": "fix the cause, or change the document, or run: gitops-connect ledger resolve NAME --not-applied",
     RULE: "fix what the message names, or remove the annotation",
 }
+_ACKNOWLEDGE = "if this is intended, add `acknowledge: [{}]`"
 _WARNINGS = {"offsets/unknown", RULE}
 _REMOVES_ALL = (OffsetChangeKind.RESET, OffsetChangeKind.CLEAR)
 
@@ -96,7 +97,9 @@ class _OffsetChangesPlanner:
         if declared is None:
             shown = replace(shown, message="removed from Git: it is finished from the copy in the ledger")
         else:
-            shown = replace(shown, location=declared.locate(), reason=declared.reason)
+            shown = replace(
+                shown, location=declared.locate(), reason=declared.reason, acknowledged=declared.acknowledged
+            )
         if self._connector.state is TargetState.ABSENT:
             self._wait_because(shown, "its connector is declared absent")
         elif started := started_since(self._situation, offset_change):
@@ -123,11 +126,12 @@ class _OffsetChangesPlanner:
         match assessed.status:
             case OffsetChangeStatus.APPLIED:
                 self.plan.applied.append(shown)
-            case OffsetChangeStatus.IDLE:
+            case OffsetChangeStatus.IDLE | OffsetChangeStatus.WITHDRAWN:
                 self.plan.notes.append(assessed.message)
-            case OffsetChangeStatus.WAITING | OffsetChangeStatus.UNKNOWN:
+            case OffsetChangeStatus.WAITING | OffsetChangeStatus.FAILED | OffsetChangeStatus.UNKNOWN:
                 self._wait(shown, blocks_later=self._blocks_later(offset_change))
-                if offset_change.kind is OffsetChangeKind.SEED and assessed.rule == "offsets/failed":
+                has_failed = assessed.rule in ("offsets/failed", "offsets/unacknowledged")
+                if offset_change.kind is OffsetChangeKind.SEED and has_failed:
                     self._block("its initialOffsets could not be applied, and the connector has never run")
             case OffsetChangeStatus.PLANNED:
                 self._plan(offset_change, shown)
@@ -211,13 +215,10 @@ class _OffsetChangesPlanner:
         declared: DesiredOffsetChange | None,
     ) -> None:
         for refusal in seen.refusals:
-            hint = (
-                f"if this is intended, add `acknowledge: [{refusal.missing.value}]`"
-                if refusal.missing
-                else refusal.hint
-            )
+            hint = _ACKNOWLEDGE.format(refusal.missing.value) if refusal.missing else refusal.hint
             self._report(declared, refusal.rule or rule, f"offset change {offset_change.name}: {refusal.message}", hint)
         if seen.refusals:
+            shown = replace(shown, lacks=missing(seen.refusals), hint=seen.refusals[0].hint)
             self._wait_because(shown, seen.refusals[0].message)
             self._block(f"offset change {offset_change.name} is blocked")
             return
@@ -268,7 +269,9 @@ class _OffsetChangesPlanner:
     def _diagnose(self, offset_change: DesiredOffsetChange, assessed: Assessment) -> None:
         if assessed.rule:
             of = "" if assessed.rule == RULE else f"offset change {offset_change.name}: "
-            self._report(offset_change, assessed.rule, of + assessed.message, _HINTS.get(assessed.rule, ""))
+            lacks = ", ".join(sorted(one.value for one in assessed.lacks))
+            hint = _ACKNOWLEDGE.format(lacks) if lacks else _HINTS.get(assessed.rule, "")
+            self._report(offset_change, assessed.rule, of + assessed.message, hint)
 
     def _report(self, declared: DesiredOffsetChange | None, rule: str, summary: str, hint: str) -> None:
         warns = rule in _WARNINGS or (declared is not None and only_warns(self._situation, declared))
@@ -288,6 +291,9 @@ def _show(offset_change: DesiredOffsetChange, assessed: Assessment) -> PlannedOf
         location=offset_change.locate(),
         digest=offset_change.digest,
         annotation=offset_change.annotation,
+        acknowledged=offset_change.acknowledged,
+        lacks=assessed.lacks,
+        hint=_HINTS.get(assessed.rule, ""),
     )
 
 

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import assert_never
 
 from gitops_connect.connect.capabilities import CHANGE_OFFSETS, GET_OFFSETS, INITIAL_STATE
 from gitops_connect.model.canonical import digest
-from gitops_connect.model.clock import Backoff
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, TargetState
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.offset_changes import (
+    Acknowledgement,
     OffsetChange,
     OffsetChangeKind,
     OffsetChangeRecord,
     OffsetChangeState,
     clear_name,
+    lack_words,
 )
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Step
 from gitops_connect.model.revisions import origin
@@ -30,8 +30,6 @@ from gitops_connect.model.strimzi import RULE, AnnotationAction, AnnotationWarni
 from gitops_connect.plan.offset_review import ask_outcome
 from gitops_connect.plan.situation import Situation
 
-RETRY = Backoff(first=60, longest=3600)
-"""Each try stops the connector for a short time."""
 _TRIES = 10
 """What an annotation requests is tried in so many reconciliations, as in Strimzi, before the waits of `RETRY`."""
 _EXISTED = "the connector existed before its initialOffsets, so they are not applied"
@@ -40,11 +38,15 @@ _STARTED = {WorkerState.RUNNING, WorkerState.PAUSED, WorkerState.FAILED, WorkerS
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The status of an offset change, its reason, and the `rule` if a person must fix the problem."""
+    """The status of an offset change, its reason, and the `rule` if a person must fix the problem.
+
+    `lacks` are the acknowledgements without which it failed, as far as its document still lacks them.
+    """
 
     status: OffsetChangeStatus
     message: str = ""
     rule: str = ""
+    lacks: frozenset[Acknowledgement] = frozenset()
 
 
 def due(situation: Situation) -> Iterator[DesiredOffsetChange]:
@@ -200,9 +202,9 @@ def status_by_record(situation: Situation, offset_change: DesiredOffsetChange) -
             found = _open(same=same)
         case OffsetChangeState.UNKNOWN:
             new = f"the change may be older than the ledger: {ask_outcome(offset_change.name)}"
-            found = Assessment(OffsetChangeStatus.WAITING, record.message or new, "offsets/unknown")
+            found = Assessment(OffsetChangeStatus.UNKNOWN, record.message or new, "offsets/unknown")
         case OffsetChangeState.FAILED:
-            found = _failed(situation, record, offset_change.annotation) if same else None
+            found = _failed(situation, record, offset_change) if same else None
         case OffsetChangeState.RELEASED if offset_change.connector in situation.observed.connectors:
             # A seed whose connector was deleted with its offsets, and that someone else has created.
             found = Assessment(OffsetChangeStatus.IDLE, _EXISTED)
@@ -233,22 +235,23 @@ def _settled(
     )
 
 
-def _failed(situation: Situation, record: OffsetChangeRecord, annotation: AnnotationAction | None) -> Assessment | None:
+def _failed(situation: Situation, record: OffsetChangeRecord, offset_change: DesiredOffsetChange) -> Assessment | None:
+    annotation, again = offset_change.annotation, record.retry_at
     if annotation is not None and record.failures < _TRIES:
         return None
     if record.final and annotation is None:
-        return Assessment(
-            OffsetChangeStatus.WAITING, f"it failed and is not retried: {record.message}", "offsets/failed"
-        )
-    again = record.since + timedelta(seconds=RETRY.after(record.failures))
-    if situation.now >= again or record.since > situation.now:  # the clock was set back
+        return Assessment(OffsetChangeStatus.FAILED, record.failure, "offsets/failed")
+    lacks = record.lacks - offset_change.acknowledged
+    is_acknowledged = bool(record.lacks) and not lacks  # since the failure
+    if situation.now >= again or record.since > situation.now or is_acknowledged:  # or the clock was set back
         return None
     if annotation is not None:
         why = failed(annotation, record.connector, f'"{record.message}"')
-        return Assessment(OffsetChangeStatus.WAITING, f"{why} Next retry at {again:%H:%M:%S} UTC.", RULE)
-    times = "once" if record.failures == 1 else f"{record.failures} times"
-    retry = f"next retry at {again:%H:%M:%S} UTC or when its document changes"
-    return Assessment(OffsetChangeStatus.WAITING, f"it failed {times}; {retry}: {record.message}", "offsets/failed")
+        return Assessment(OffsetChangeStatus.FAILED, f"{why} Next retry at {again:%H:%M:%S} UTC.", RULE)
+    if not lacks:
+        return Assessment(OffsetChangeStatus.FAILED, record.failure, "offsets/failed")
+    message = f"{record.failure}; {lack_words(lacks)}"
+    return Assessment(OffsetChangeStatus.WAITING, message, "offsets/unacknowledged", lacks)
 
 
 def withdrawn_seeds(situation: Situation) -> Iterator[OffsetChangeName]:

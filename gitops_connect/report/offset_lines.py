@@ -6,21 +6,24 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 from itertools import groupby
 from typing import Any
 
 from gitops_connect.families.sinks import partition_label
+from gitops_connect.model.applied_effects import MOST_RECORDED
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.lag import PartitionLag
+from gitops_connect.model.names import ClusterName
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.model.units import Scale, duration
+from gitops_connect.report.offset_change_view import NOT_NOW, PlannedView, view_of
 from gitops_connect.report.printable import Sentence, escaped, one_line, shortened
 
 MOST_MOVES = 10
@@ -110,7 +113,7 @@ def waiting_lines(
     """The lines of a change that is blocked in this plan, and the reason. `printed` are reasons printed before."""
     found = (printed or {}).get(f"offset change {offset_change.name}")
     see = f"see the {found.severity.value} above [{found.rule}]" if found else ""  # the reason is printed once only
-    yield Line(f"{label(offset_change)} is blocked: {see}" if see else waits(offset_change), BLOCKED, LineKind.REMARK)
+    yield Line(f"{_subject(offset_change)}: {see}" if see else waits(offset_change), BLOCKED, LineKind.REMARK)
     yield from _details(offset_change, limit)
 
 
@@ -120,9 +123,15 @@ def reasons(printed: Diagnostics) -> Reasons:
 
 
 def waits(offset_change: PlannedOffsetChange) -> str:
-    """The reason why a change is blocked, on one line."""
-    why = one_line(offset_change.message) or "its connector cannot be changed now"
-    return f"{label(offset_change)} is blocked: {why}"
+    """The state of a change that a plan does not carry out, and its cause, on one line."""
+    cause = view_of(ClusterName(""), PlannedView(offset_change), None).cause or NOT_NOW
+    return f"{_subject(offset_change)}: {cause}"
+
+
+def _subject(offset_change: PlannedOffsetChange) -> str:
+    state = offset_change.status
+    verb = {OffsetChangeStatus.FAILED: "has failed", OffsetChangeStatus.UNKNOWN: "is unknown"}.get(state, "is blocked")
+    return f"{label(offset_change)} {verb}"
 
 
 def _details(offset_change: PlannedOffsetChange, limit: int | None) -> Iterator[Line]:
@@ -179,6 +188,14 @@ def _runs(numbers: Sequence[int]) -> Iterator[list[int]]:
         yield [number for _, number in run]
 
 
+def largest_moves(difference: Difference) -> Difference:
+    """What is recorded of a difference: the largest moves, each with its second notation, and the totals of all."""
+    moves = [replace(one, also=also_written(one, difference.scale)) for one in difference.moves[:MOST_RECORDED]]
+    times = {one: time for one in Direction if (time := difference.time(one))}
+    unknown = frozenset(one for one in Direction if difference.is_unknown(one))
+    return replace(difference, moves=tuple(moves), times=times, unknown=unknown)
+
+
 def resume_lines(difference: Difference) -> Iterator[Line]:
     """What the connector's class does with offsets that move in this way, once for all partitions."""
     return (Line(f"{line.aspect.value}: {line.message}") for line in difference.resume)
@@ -189,7 +206,7 @@ def move_lines(moves: Sequence[Move], scale: Scale) -> Iterator[Line]:
     texts = [move_words(move) for move in moves]
     width = min(max(map(len, texts), default=0), _WIDEST)
     for move, text in zip(moves, texts, strict=True):
-        yield Line(f"{text:<{width}}  {_direction(move, scale)}", SYMBOLS[move.direction])
+        yield Line(f"{text:<{width}}  {distance_words(move, scale)}", SYMBOLS[move.direction])
 
 
 def counts(difference: Difference) -> str:
@@ -225,7 +242,8 @@ def move_words(move: Move) -> str:
     return f"{partition_words(move.partition)}: {before} -> {after}"
 
 
-def _direction(move: Move, scale: Scale) -> str:
+def distance_words(move: Move, scale: Scale) -> str:
+    """As in `rewind 1,200 records of 3 h 12 min`."""
     far = ""
     if move.distance:
         later = f" {WHEN[move.direction]}" if scale.is_time and move.direction in WHEN else ""
@@ -240,6 +258,8 @@ def also_written(move: Move, scale: Scale) -> str:
 
     If the two offsets have no such field in common, each is shown with its own most significant field.
     """
+    if move.also:
+        return move.also
     before, after = (scale.written(json.loads(text)) if text else {} for text in (move.current, move.declared))
     changed = [name for name in scale.notations if before.get(name) != after.get(name)]
     both = [name for name in changed if name in before and name in after]

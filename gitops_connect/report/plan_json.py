@@ -28,7 +28,7 @@ from gitops_connect.report.summary import summarise
 from gitops_connect.report.table import as_json
 from gitops_connect.report.words import unhealthy_value
 
-FORMAT_VERSION = "1.8"
+FORMAT_VERSION = "1.9"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,7 @@ def _change(offset_change: PlannedOffsetChange, directory: str, *, due: bool) ->
         "status": offset_change.status.value,
         "due": due,
         "message": offset_change.message,
+        "lacks": sorted(one.value for one in offset_change.lacks),
         "reason": offset_change.reason,
         "location": str(location.under(directory)) if location else None,
         "digest": offset_change.digest,

@@ -17,6 +17,7 @@ from gitops_connect.model.revisions import origin
 from gitops_connect.model.status import Health, Sync
 from gitops_connect.model.suspensions import Suspension
 from gitops_connect.model.verdicts import IS_OK, NextStep, Verdict, VerdictKind
+from gitops_connect.report.offset_change_view import PlannedView, view_of
 from gitops_connect.report.printable import one_line, shortened
 from gitops_connect.report.words import restart_words, values
 
@@ -160,8 +161,9 @@ def _blocked_change(facts: Facts) -> Verdict | None:
     waits = (OffsetChangeStatus.UNKNOWN, OffsetChangeStatus.WAITING)
     for one in facts.planned.offset_changes:
         if one.status in waits and facts.suspension is None and not facts.is_applied_now:
-            by, step = HoldKind.OFFSET_CHANGE.value, _next(one.message, one.location)
-            return Verdict(VerdictKind.BLOCKED, _line(f"offset change {one.name}: {one.message}"), "", by, step)
+            view = view_of(facts.plan.cluster, PlannedView(one), None)
+            by, step = HoldKind.OFFSET_CHANGE.value, _next(view.next_step or view.cause, one.location)
+            return Verdict(VerdictKind.BLOCKED, _line(f"offset change {one.name}: {view.cause}"), "", by, step)
     return None
 
 

@@ -25,7 +25,7 @@ from gitops_connect.source.checkout import Source
 from gitops_connect.source.merge_result import MergeConflict
 
 _TOO_LONG = "planning the pull request took longer than [forge] plan_timeout"
-_DUE = (OffsetChangeStatus.PLANNED, OffsetChangeStatus.WAITING)
+_DUE = (OffsetChangeStatus.PLANNED, OffsetChangeStatus.WAITING, OffsetChangeStatus.FAILED)
 
 
 @dataclass(slots=True)
@@ -137,7 +137,7 @@ def as_reviewed(plan: PullRequestPlan, before: ReviewedPlan | None) -> PullReque
 
 
 def due_changes(plans: Iterable[Plan]) -> frozenset[tuple[ClusterName, OffsetChangeName, Digest | None]]:
-    """The offset changes of these plans that are planned or blocked: they depend on the current offsets."""
+    """The offset changes of these plans that are planned, blocked or failed: they depend on the current offsets."""
     return frozenset(
         (plan.cluster, one.name, one.digest) for plan in plans for one in plan.offset_changes if one.status in _DUE
     )

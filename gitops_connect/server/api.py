@@ -17,8 +17,9 @@ from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChange
 from gitops_connect.model.outcomes import JournalEntry
 from gitops_connect.model.plans import Action
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.offset_changes.recorded_changes import recorded_difference
+from gitops_connect.offset_changes.recorded_changes import receipt
 from gitops_connect.report import plan_json
+from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.report.step_history import csv_lines, history_value, json_lines
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.server import values
@@ -113,6 +114,7 @@ def connector(request: Request) -> Response:
     steps = one.ledger.status.history(chosen, limit=USUAL)
     planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
     config = config_lines(declared_in(one, view.cluster, found.name), planned)
+    views = ChangeViews.of(view.cluster, view.plan, one.directory)
     return JSONAnswer(
         {
             **values.connector_value(found, view),
@@ -122,7 +124,7 @@ def connector(request: Request) -> Response:
             "restarts": values.restart_value(restart, outlook),
             "autoRestart": auto_restart_status(found.name, restart),
             "active_topics": sorted(view.topics[found.name]) if found.name in view.topics else None,
-            "operations": [values.offset_change_value(view.cluster, record) for record in changes],
+            "operations": values.offset_change_values(views, changes),
             "journal": values.journal_values(steps),
         }
     )
@@ -145,9 +147,12 @@ def offset_changes(request: Request) -> Response:
     is_any = bool(states) or "state" not in params
     clusters = [name for name in one.snapshot.clusters if is_any and params.get("cluster", name) == name]
     found = [
-        values.offset_change_value(name, record)
+        value
         for name in clusters
-        for record in changes.latest(name, connector, states, limit=limit)
+        for value in values.offset_change_values(
+            ChangeViews.of(name, one.snapshot.clusters[name].plan, one.directory),
+            changes.latest(name, connector, states, limit=limit),
+        )
     ]
     found.sort(key=lambda value: str(value["since"]), reverse=True)
     total = sum(changes.count(name, connector, states) for name in clusters)
@@ -155,13 +160,15 @@ def offset_changes(request: Request) -> Response:
 
 
 def offset_change(request: Request) -> Response:
-    """One offset change, with the offsets before and after."""
+    """One offset change, with the offsets before and after, and its receipt."""
     one = served(request)
-    name = cluster_in(one.snapshot, request.path_params["cluster"]).cluster
-    record = offset_change_in(one, name, request.path_params["operation"])
-    difference = recorded_difference(one.ledger.offset_changes, name, record)
-    changed = values.moves_value(difference, page_size(request.query_params))
-    return JSONAnswer({**values.offset_change_value(name, record), "offsets": changed})
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    record = offset_change_in(one, view.cluster, request.path_params["operation"])
+    found, limit = receipt(one.ledger, view.cluster, record), page_size(request.query_params)
+    changed = values.moves_value(found.difference, limit)
+    views = ChangeViews.of(view.cluster, view.plan, one.directory)
+    (value,) = values.offset_change_values(views, [record])
+    return JSONAnswer({**value, "offsets": changed, "receipt": found.value(limit)})
 
 
 def journal(request: Request) -> Response:

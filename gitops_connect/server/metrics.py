@@ -24,7 +24,7 @@ from gitops_connect.model.outcomes import Result as StepResult
 from gitops_connect.model.plans import Action, OffsetChangeStatus, Plan
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.report.offset_lines import strays_of
+from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.report.printable import escaped, shortened
 from gitops_connect.server.values import WORDS, outcome_word
 
@@ -136,6 +136,7 @@ def _is_true(view: ClusterView, kind: ConditionType) -> bool:
 _PENDING = (
     OffsetChangeStatus.PLANNED,
     OffsetChangeStatus.WAITING,
+    OffsetChangeStatus.FAILED,
     OffsetChangeStatus.UNFINISHED,
     OffsetChangeStatus.UNKNOWN,
 )
@@ -187,9 +188,9 @@ def _of_plans(snapshot: Snapshot) -> Iterator[Metric]:
     yield _each("planned_steps", "Steps of the last plan.", plans, lambda plan: len(plan.steps))
     pending = dict[tuple[str, str], int]()
     for plan in plans:
-        changes = [*(one for connector in plan.connectors for one in connector.offset_changes), *strays_of(plan)]
-        for status in _PENDING:
-            pending[plan.cluster, status.value] = sum(one.status is status for one in changes)
+        states = [one.state for one in ChangeViews.of(plan.cluster, plan).planned.values()]
+        for state in _PENDING:
+            pending[plan.cluster, state.value] = states.count(state)
     of_plan = "Offset changes of the last plan that are not applied."
     yield _gauge("offset_changes_pending", of_plan, ("cluster", "status"), pending)
 

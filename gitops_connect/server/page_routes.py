@@ -15,8 +15,10 @@ from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.history_filter import PARAMETERS
 from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.offset_changes.recorded_changes import recorded_difference
+from gitops_connect.offset_changes.recorded_changes import receipt
 from gitops_connect.report.connector_status import lag_words
+from gitops_connect.report.offset_change_view import ChangeViews
+from gitops_connect.report.receipt import Receipt
 from gitops_connect.server import page_values
 from gitops_connect.server.page_values import plan_words
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
@@ -41,8 +43,6 @@ _MOST_CLUSTERS = 200
 """Clusters of the first page, the worst first."""
 _OF_A_LIST = {"cluster", "sync", "health", "attention", "search"}
 """Parameters of the list of connectors that the first page had."""
-_MOST_MOVES = 500
-"""Partitions of an offset change on its page. The API returns more."""
 _FORM = ("q", "cluster", "actor", "action", "result", "from", "to")
 """The parameters of the history that its form has. Links in the table set the others."""
 _STATIC_TYPES = {"style.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
@@ -152,20 +152,21 @@ def rollout(request: Request) -> Response:
 
 
 def offset_change(request: Request) -> Response:
-    one, snapshot, name = served(request), served(request).snapshot, request.path_params["operation"]
+    one, snapshot, name = served(request), served(request).snapshot, OffsetChangeName(request.path_params["operation"])
     view = cluster_in(snapshot, request.path_params["cluster"])
-    record = one.ledger.offset_changes.find(view.cluster, OffsetChangeName(name))
-    planned = page_values.planned_change(view, name)
+    record = one.ledger.offset_changes.find(view.cluster, name)
+    views = ChangeViews.of(view.cluster, view.plan, one.directory)
+    planned, known = views.planned.get(name), Receipt()
     if record is not None:
-        line = page_values.recorded_line(view.cluster, record)
-        difference = recorded_difference(one.ledger.offset_changes, view.cluster, record)
-        difference = difference or (planned.difference if planned else None)
+        line, known = page_values.recorded_line(views, record), receipt(one.ledger, view.cluster, record)
     elif planned is not None:
-        line, difference = page_values.planned_line(view.cluster, planned), planned.difference
+        line = page_values.planned_line(views, planned)
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
-    shown = {"line": line, "record": record, "difference": difference, "most_moves": _MOST_MOVES}
-    return _page(request, "offset_change.html", name, view=view, **shown)
+    difference = known.difference or (planned.one.difference if planned is not None else None)
+    shown = {"line": line, "record": record, "receipt": known, "difference": difference}
+    start = number(request.query_params, "start", None) or 0
+    return _page(request, "offset_change.html", name, view=view, **shown, start=start, end=start + USUAL)
 
 
 def pull_requests(request: Request) -> Response:
@@ -260,7 +261,8 @@ def _changes(
     changes = one.ledger.offset_changes
     pending = changes.latest(view.cluster, connector, page_values.PENDING, limit=MOST)
     recent = changes.latest(view.cluster, connector, limit=last)
-    return page_values.change_lines(view, {one.name: one for one in (*pending, *recent)}.values())
+    views = ChangeViews.of(view.cluster, view.plan, one.directory)
+    return page_values.change_lines(views, {one.name: one for one in (*pending, *recent)}.values())
 
 
 def _problems(one: Served, snapshot: Snapshot) -> list[tuple[ClusterName | None, Diagnostic]]:

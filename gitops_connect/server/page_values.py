@@ -21,28 +21,15 @@ from gitops_connect.model.plans import (
     ConnectorPlan,
     OffsetChangeStatus,
     Plan,
-    PlannedOffsetChange,
     destructive_effects,
 )
 from gitops_connect.model.pull_requests import CommitState, PullRequestPlan
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
+from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView, PlannedView
 from gitops_connect.server.fleet import ClusterIndex, ConnectorQuery, Index
 
-MOST_CHANGES = 8
-"""Offset changes in the narrow column of the first page."""
-
-State = (
-    VerdictKind
-    | Sync
-    | Health
-    | Result
-    | OffsetChangeState
-    | OffsetChangeStatus
-    | ConditionStatus
-    | Severity
-    | CommitState
-)
+State = VerdictKind | Sync | Health | Result | OffsetChangeStatus | ConditionStatus | Severity | CommitState
 Look = tuple[str, str, str]
 """A state as people read it, with the class of its colour and its icon."""
 Values = dict[str, object]
@@ -54,7 +41,6 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         Sync.SYNCED,
         Health.HEALTHY,
         Result.APPLIED,
-        OffsetChangeState.SETTLED,
         OffsetChangeStatus.APPLIED,
         ConditionStatus.TRUE,
         CommitState.SUCCESS,
@@ -68,20 +54,17 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         Sync.UNKNOWN,
         Health.UNKNOWN,
         Result.UNCONFIRMED,
-        OffsetChangeState.UNKNOWN,
         OffsetChangeStatus.UNKNOWN,
         ConditionStatus.UNKNOWN,
     ),
     ("warning", "none"): (Health.MISSING, VerdictKind.MISSING),
     ("warning", "pause"): (Result.SKIPPED,),
     ("warning", "warn"): (OffsetChangeStatus.WAITING, Severity.WARNING),
-    ("soft", "none"): (VerdictKind.UNMANAGED, Sync.UNMANAGED, OffsetChangeState.RELEASED, OffsetChangeStatus.IDLE),
+    ("soft", "none"): (VerdictKind.UNMANAGED, Sync.UNMANAGED, OffsetChangeStatus.IDLE, OffsetChangeStatus.WITHDRAWN),
     ("soft", "pause"): (Health.SUSPENDED, VerdictKind.SUSPENDED, VerdictKind.PAUSED, VerdictKind.STOPPED),
     ("note", "wait"): (
         VerdictKind.PROGRESSING,
         Health.PROGRESSING,
-        OffsetChangeState.INTENDED,
-        OffsetChangeState.OPEN,
         OffsetChangeStatus.PLANNED,
         OffsetChangeStatus.UNFINISHED,
         CommitState.PENDING,
@@ -94,7 +77,7 @@ _STATES: dict[tuple[str, str], tuple[State, ...]] = {
         VerdictKind.CHANGE_FAILED,
         Health.DEGRADED,
         Result.FAILED,
-        OffsetChangeState.FAILED,
+        OffsetChangeStatus.FAILED,
         ConditionStatus.FALSE,
         Severity.ERROR,
         CommitState.FAILURE,
@@ -356,63 +339,56 @@ def task_lines(one: ConnectorStatus, plan: Plan | None) -> list[TaskLine]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """An offset change: of a plan (`since` is None), or of the ledger."""
+    """An offset change of the plan or of the ledger; `since` and `revision` are None if the ledger does not know it."""
 
     cluster: ClusterName
     name: str
     connector: str
     kind: str
-    state: OffsetChangeState | OffsetChangeStatus
-    message: str
+    view: OffsetChangeView
+    reason: str = ""
     since: datetime | None = None
     revision: Revision | None = None
 
+    @property
+    def state(self) -> OffsetChangeStatus:
+        return self.view.state
 
-def planned_line(cluster: ClusterName, one: PlannedOffsetChange) -> ChangeLine:
-    """The line of an offset change that was not applied yet."""
-    return ChangeLine(cluster, one.name, one.connector, one.kind.value, one.status, one.message or one.reason)
+    @property
+    def message(self) -> str:
+        return self.view.cause or self.reason
 
-
-def recorded_line(cluster: ClusterName, one: OffsetChangeRecord) -> ChangeLine:
-    """The line of an offset change of the ledger."""
-    message = "; ".join(part for part in (one.message, f"warning: {one.warning}" if one.warning else "") if part)
-    return ChangeLine(cluster, one.name, one.connector, one.kind.value, one.state, message, one.since, one.revision)
-
-
-def change_lines(view: ClusterView, records: Iterable[OffsetChangeRecord]) -> list[ChangeLine]:
-    """All offset changes of a cluster: first those that are not applied, then those of the ledger, the last first."""
-    recorded = sorted(records, key=lambda one: one.since, reverse=True)
-    known = {one.name for one in recorded}
-    declared = view.plan.offset_changes if view.plan else ()
-    idle = (OffsetChangeStatus.IDLE, OffsetChangeStatus.APPLIED)
-    fresh = {one.name: one for one in declared if one.name not in known and one.status not in idle}
-    blocked = {one.name: one for one in declared if one.status is OffsetChangeStatus.WAITING}
-    lines = [planned_line(view.cluster, one) for one in (*fresh.values(), *(blocked[n] for n in blocked if n in known))]
-    return [*lines, *(recorded_line(view.cluster, one) for one in recorded if one.name not in blocked)]
+    @property
+    def is_done(self) -> bool:
+        return self.state in _DONE
 
 
-def planned_change(view: ClusterView, name: str) -> PlannedOffsetChange | None:
-    """An offset change of the last plan."""
-    declared = (*view.plan.offset_changes, *view.plan.applied) if view.plan else ()
-    return next((one for one in declared if one.name == name), None)
-
-
-_DONE = (
-    OffsetChangeState.INTENDED,
-    OffsetChangeState.SETTLED,
-    OffsetChangeState.RELEASED,
-    OffsetChangeStatus.APPLIED,
-    OffsetChangeStatus.IDLE,
-)
-PENDING = tuple(state for state in OffsetChangeState if state not in _DONE)
+_DONE = (OffsetChangeStatus.APPLIED, OffsetChangeStatus.IDLE, OffsetChangeStatus.WITHDRAWN)
+PENDING = (OffsetChangeState.OPEN, OffsetChangeState.FAILED, OffsetChangeState.UNKNOWN)
 """The states in the ledger of offset changes that are not applied."""
 
 
-def first_changes(lines: Sequence[ChangeLine]) -> tuple[list[ChangeLine], int]:
-    """The offset changes of the first page, the pending ones first, and how many pending ones are left out."""
-    ordered = sorted(lines, key=lambda one: one.state in _DONE)
-    pending = sum(one.state not in _DONE for one in lines)
-    return ordered[:MOST_CHANGES], max(0, pending - MOST_CHANGES)
+def planned_line(views: ChangeViews, planned: PlannedView) -> ChangeLine:
+    """The line of an offset change that the ledger does not know."""
+    one = planned.one
+    view = views.of_planned(planned)
+    return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, one.reason)
+
+
+def recorded_line(views: ChangeViews, one: OffsetChangeRecord) -> ChangeLine:
+    """The line of an offset change of the ledger."""
+    planned = views.planned.get(one.name)
+    reason, view = planned.one.reason if planned is not None else "", views.of_record(one)
+    return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, reason, one.since, one.revision)
+
+
+def change_lines(views: ChangeViews, records: Iterable[OffsetChangeRecord]) -> list[ChangeLine]:
+    """All offset changes of a cluster: first those that are not applied, then the others, the last first."""
+    recorded = sorted(records, key=lambda one: one.since, reverse=True)
+    known = {one.name for one in recorded}
+    fresh = [planned_line(views, one) for name, one in views.planned.items() if name not in known]
+    lines = [*(one for one in fresh if not one.is_done), *(recorded_line(views, one) for one in recorded)]
+    return sorted(lines, key=lambda one: one.is_done)
 
 
 # Pull requests

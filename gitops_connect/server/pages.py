@@ -25,9 +25,10 @@ from gitops_connect.model.outcomes import ActorKind, Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import PullRequestPlan
 from gitops_connect.model.revisions import short
-from gitops_connect.report.offset_lines import counts, offset_words, partition_words
+from gitops_connect.report.offset_lines import counts, distance_words, offset_words, partition_words
 from gitops_connect.report.page import THEME, own_templates, templates, whole
 from gitops_connect.report.printable import escaped
+from gitops_connect.report.receipt import effect_approval_words
 from gitops_connect.report.step_history import actor_words, approval_words
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
@@ -99,8 +100,10 @@ def _environment() -> Environment:
             "approval": approval_words,
             "before_and_after": values,
             "clamp": lambda text: text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…",
+            "effect_approval": effect_approval_words,
             "counts": counts,
             "comma_separated": ", ".join,
+            "distance_words": distance_words,
             "connector_row": lambda one, with_cluster: _kept("connectors.html", "connector_row", one, with_cluster),
             "simple_class": lambda name: name.rpartition(".")[2],
             "lines": lambda text: Markup("\n").join(whole(escaped(line)) for line in text.splitlines()),

@@ -17,6 +17,7 @@ from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
+from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView
 from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
@@ -136,13 +137,20 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
     ]
 
 
-def offset_change_value(cluster: ClusterName, record: OffsetChangeRecord) -> Value:
+def offset_change_values(views: ChangeViews, records: Iterable[OffsetChangeRecord]) -> list[Value]:
+    return [_offset_change_value(views.cluster, one, views.of_record(one)) for one in records]
+
+
+def _offset_change_value(cluster: ClusterName, record: OffsetChangeRecord, view: OffsetChangeView) -> Value:
     return {
         "cluster": cluster,
         "name": record.name,
         "connector": record.connector,
         "operation": record.kind.value,
         "state": record.state.value,
+        "status": view.state.value,
+        "cause": view.cause,
+        "next_step": view.next_step,
         "since": time_value(record.since),
         "commit": record.revision,
         "failures": record.failures,

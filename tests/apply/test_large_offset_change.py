@@ -66,9 +66,8 @@ class Stage:
         steps = [*stop, change, Step(A, Action.RESUME, "")] if around else [change]
         if C in self.journal.large_ones:
             self.journal.unfinished[C] = self.journal.large_ones[C].before
-        options = execute_options(
-            self.cluster.clock, self.journal, settle_timeout=30, on_progress=self.progress.append, **more
-        )
+        given = {"on_progress": self.progress.append, "before": {A: connector("a", RUNNING, CONFIG)}, **more}
+        options = execute_options(self.cluster.clock, self.journal, settle_timeout=30, **given)
         return execute(plan(*steps), self.cluster, options)
 
     @property
@@ -238,13 +237,13 @@ def test_case(case: Mapping[str, Any]) -> None:
     outcomes = stage.run(interrupted=lambda: bool(interrupts))
     message, failed = outcomes[-2].message, stage.journal.failed.get(C)
     assert case.get("says", "") in message
-    assert failed is None or failed[0] == message
+    assert failed is None or failed.message == message
     assert "noted" not in case or stage.journal.noted[C] == message
     found = {
         "results": [one.value for one in results(outcomes)],
         "message": message,
         "recorded_warning": stage.journal.settled.get(C, ({}, ""))[1],
-        "failed": "" if failed is None else "final" if failed[1] else "recorded",
+        "failed": "" if failed is None else "final" if failed.final else "recorded",
         "stored": "before" if stage.stored == BEFORE else "after" if stage.stored in (AFTER, {}) else "partly",
         "sent": stage.journal.large_ones[C].sent if C in stage.journal.large_ones else 0,
         "requests": sum(verb in ("alter", "reset") for verb, _ in stage.cluster.calls),

@@ -28,7 +28,7 @@ from gitops_connect.errors import (
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ConnectorType, WorkerState
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
@@ -108,16 +108,18 @@ def test_case(case: Mapping[str, Any]) -> None:
         if case.get("loses_lease") and cluster.calls:
             raise LedgerBusy("lost")
 
-    options = {"interrupted": lambda: bool(calls), "before_effect": before_effect}
+    before = {} if case.get("created") else {A: connector("a", RUNNING, CONFIG)}
+    options = {"interrupted": lambda: bool(calls), "before_effect": before_effect, "before": before}
     outcomes = run(cluster, journal, *([] if state(cluster) is STOPPED else [stop]), *rest, **options)
 
-    failed, is_final = journal.failed.get(OffsetChangeName("c"), ("", False))
+    failure = journal.failed.get(OffsetChangeName("c"), Failure(""))
     found = {
         "results": [one.value for one in results(outcomes)],
         "message": next(one.message for one in outcomes if one.step.offset_change is changes[0]),
         "skipped": next((one.message for one in outcomes if one.result is SKIPPED), ""),
-        "failed": failed,
-        "final": is_final,
+        "failed": failure.message,
+        "final": failure.final,
+        "lacks": sorted(one.value for one in failure.lacks),
         "calls": [call for call, _ in journal.calls],
         "before": positions(journal.before.get(OffsetChangeName("c"), {})),
         "sent": len([verb for verb, _ in cluster.calls if verb in ("alter", "reset")]),
@@ -190,7 +192,7 @@ class TestTasksThatStillWrite:
             raise KafkaRefused("x-0: its principal needs Write on this transactional id")
 
         assert results(self.fenced(cluster, journal, fence)) == [APPLIED, BAD, SKIPPED if begun else APPLIED]
-        told = journal.noted["c"] if begun else journal.failed["c"][0]
+        told = journal.noted["c"] if begun else journal.failed["c"].message
         assert "its tasks could not be fenced: x-0: its principal needs Write" in told
         assert cluster.changed == []
         assert cluster.stored["a"] != A30
@@ -199,7 +201,7 @@ class TestTasksThatStillWrite:
         cluster, journal, fenced = runtime(), MemoryJournal(), []
         change = replace(steps(offset_change("alter", A30), around=False)[0], fenced=self.IDS)
         assert results(run(cluster, journal, change, fence=fenced.append)) == [BAD]
-        assert "not fenced: expected STOPPED, found RUNNING" in journal.failed["c"][0]
+        assert "not fenced: expected STOPPED, found RUNNING" in journal.failed["c"].message
         assert fenced == []
 
     def test_nothing_is_fenced_without_the_lease(self) -> None:
@@ -249,7 +251,7 @@ class TestTasksThatStillWrite:
         before = {A: connector("a", RUNNING, CONFIG)}
         ended = run(cluster, journal, *steps(offset_change("alter", A30)), before=before, task_shutdown_timeout=5)
         assert results(ended) == [APPLIED, BAD, APPLIED]
-        assert "still changed after 30 s: a task that did not stop still writes" in journal.failed["c"][0]
+        assert "still changed after 30 s: a task that did not stop still writes" in journal.failed["c"].message
         assert cluster.changed == []
 
 
@@ -281,7 +283,7 @@ class TestLostAnswers:
         cluster, journal = runtime(), MemoryJournal()
         cluster.faults["offsets", "a"].append(refused("no"))
         run(cluster, journal, *steps(offset_change("alter", A30)))
-        assert journal.failed["c"] == ("the current offsets could not be read: no", False)
+        assert journal.failed["c"] == Failure("the current offsets could not be read: no")
 
     @pytest.mark.parametrize("kind", ["alter", "reset"])
     @pytest.mark.parametrize("answer", [None, "OutcomeUnknown+: the answer contains no message"])

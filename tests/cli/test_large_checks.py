@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from acceptance.workplace import Ran, Workplace, run_apart
+from support.planner.offset_change_values import effect_at
 
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
@@ -200,7 +201,7 @@ def large_change(many_offsets: Workplace) -> Callable[..., Workplace]:
         blocks = ("".join(f"{one}\n" for one in some).encode() for some in (lines(earlier), lines(MANY, 100)))
         before, declared = ([block] for block in blocks)
         ledger = at.ledger()
-        ledger.offset_changes.begin_large(LOCAL, offset_change, before, declared, now)
+        ledger.offset_changes.begin_large(LOCAL, offset_change, before, declared, effect_at(now))
         ledger.offset_changes.sent(LOCAL, offset_change.name, sent)
         if is_settled:
             ledger.offset_changes.settle(LOCAL, offset_change.name, Digest("a" * 64), "", now)

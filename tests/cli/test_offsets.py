@@ -333,7 +333,7 @@ def test_history_lists_the_changes_in_the_ledger_newest_first(at: Workplace) -> 
     values = json.loads(offsets(at, "history", "-o", "json").out)
     assert [(one["name"], one["state"], one["offsets"]) for one in values] == [
         ("two", "applied", {"removed": 2}),
-        ("one", "applied", {"new": 1, "changed": 1}),
+        ("one", "applied", {"new": 1, "rewind": 1}),
     ]
 
 

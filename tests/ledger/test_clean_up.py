@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import delete, func, insert, select
 from support.ledger.ledger_places import LedgerPlace
-from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STATES, bring_to, offsets
+from support.planner.offset_change_values import LATER, LOCAL, NOON, SKIP, STATES, bring_to, effect_at, offsets
 
 from gitops_connect.errors import LedgerBusy, LedgerUnusable, OperationSettled
 from gitops_connect.ledger.database import Database
@@ -57,7 +57,7 @@ def test_what_was_applied_earlier_loses_its_offsets_and_stays_applied(store: Off
 def test_the_pieces_of_a_large_change_are_removed_and_the_number_of_its_entries_stays(
     store: OffsetChangeStore, place: LedgerPlace
 ) -> None:
-    store.begin_large(LOCAL, replace(SKIP, offsets={}, is_large=True), LINES, LINES, NOON)
+    store.begin_large(LOCAL, replace(SKIP, offsets={}, is_large=True), LINES, LINES, effect_at(NOON))
     store.sent(LOCAL, SKIP.name, 3)
     assert store.remove_offsets(LOCAL, END) == 0, "it is in progress"
     store.settle(LOCAL, SKIP.name, offsets(9), "", LATER)

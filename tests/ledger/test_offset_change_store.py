@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from support.planner.offset_change_values import (
     SKIP,
     STATES,
     bring_to,
+    effect_at,
     offsets,
     record_of,
 )
@@ -33,7 +34,7 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.tables import OPERATIONS
 from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import NOTHING_SENT, OffsetChange, OffsetChangeState
+from gitops_connect.model.offset_changes import NOTHING_SENT, Acknowledgement, Failure, OffsetChange, OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest
 
 pytestmark = pytest.mark.slow
@@ -58,7 +59,7 @@ BEGINNINGS: Mapping[str, tuple[Callable[[OffsetChangeStore, OffsetChange], None]
     ),
     "begin": (lambda one, offset_change: one.begin(LOCAL, offset_change, PRESENT, LATER), {"before": BEFORE}),
     "begin large": (
-        lambda one, offset_change: one.begin_large(LOCAL, large(offset_change), [LINE], [LINE, LINE], LATER),
+        lambda one, offset_change: one.begin_large(LOCAL, large(offset_change), [LINE], [LINE, LINE], effect_at(LATER)),
         {"before": Digest(hashlib.sha256(LINE).hexdigest()), "entries": 2, "sent": 0},
     ),
     "record": (
@@ -99,6 +100,25 @@ def test_what_may_begin(
         assert offset_changes.records(LOCAL) == {"skip": before}
 
 
+def test_what_a_change_did_is_recorded_when_it_begins_and_lost_if_it_had_no_effect(
+    offset_changes: OffsetChangeStore,
+) -> None:
+    effect, other = effect_at(NOON), effect_at(LATER)
+    offset_changes.begin(LOCAL, SKIP, EARLIER, NOON, effect)
+    offset_changes.begin(LOCAL, SKIP, PRESENT, LATER, other)
+    offset_changes.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
+    assert offset_changes.effect(LOCAL, SKIP.name) == effect, "a change that is finished later did what it began"
+    offset_changes.remove_offsets(LOCAL, LATER + timedelta(days=1))
+    assert offset_changes.effect(LOCAL, SKIP.name) == effect
+    failing = replace(SKIP, name=OffsetChangeName("failing"))
+    offset_changes.begin(LOCAL, failing, EARLIER, NOON, effect)
+    offset_changes.fail(LOCAL, failing, Failure("no", lacks=frozenset({Acknowledgement.SKIP})), LATER)
+    assert offset_changes.effect(LOCAL, failing.name) is None
+    assert offset_changes.records(LOCAL)[failing.name].lacks == {Acknowledgement.SKIP}
+    offset_changes.begin(LOCAL, failing, EARLIER, NOON)
+    assert not offset_changes.records(LOCAL)[failing.name].lacks
+
+
 @pytest.mark.parametrize("offset_change", [SKIP, REWRITTEN], ids=["same", "rewritten"])
 @pytest.mark.parametrize("state", STATES)
 def test_what_may_fail(
@@ -106,7 +126,7 @@ def test_what_may_fail(
 ) -> None:
     before = bring_to(offset_changes, state)
     if state in FREE or (state, offset_change) == (OffsetChangeState.OPEN, SKIP):
-        offset_changes.fail(LOCAL, offset_change, "no", final=True, at=LATER)
+        offset_changes.fail(LOCAL, offset_change, Failure("no", final=True), LATER)
         failures = 1 + (before.failures if before and before.digest == offset_change.digest else 0)
         failed = replace(record_of(offset_change), state=OffsetChangeState.FAILED, since=LATER, failures=failures)
         assert offset_changes.records(LOCAL) == {"skip": replace(failed, final=True, message="no")}
@@ -115,7 +135,7 @@ def test_what_may_fail(
             offset_changes.saved(LOCAL, SKIP.name)
     else:
         with pytest.raises(OperationSettled):
-            offset_changes.fail(LOCAL, offset_change, "no", final=True, at=LATER)
+            offset_changes.fail(LOCAL, offset_change, Failure("no", final=True), LATER)
         assert offset_changes.records(LOCAL) == {"skip": before}
 
 
@@ -129,7 +149,7 @@ def test_a_large_one_is_recorded_without_its_offsets(offset_changes: OffsetChang
 @pytest.mark.parametrize("state", STATES)
 def test_what_may_be_settled(offset_changes: OffsetChangeStore, state: OffsetChangeState | None) -> None:
     if state in {OffsetChangeState.OPEN, OffsetChangeState.INTENDED}:
-        offset_changes.fail(LOCAL, SKIP, "no", final=False, at=NOON)
+        offset_changes.fail(LOCAL, SKIP, Failure("no"), NOON)
     before = bring_to(offset_changes, state)
     if state is OffsetChangeState.SETTLED:
         offset_changes.settle(LOCAL, SKIP.name, offsets(99), "other", LATER)
@@ -198,7 +218,7 @@ def test_all_are_marked_or_none(offset_changes: OffsetChangeStore) -> None:
 
 
 def test_what_a_worker_says_can_be_kept_whatever_it_is(offset_changes: OffsetChangeStore) -> None:
-    offset_changes.fail(LOCAL, SKIP, "half a pair \ud83d, a NUL \0, and the end", final=False, at=NOON)
+    offset_changes.fail(LOCAL, SKIP, Failure("half a pair \ud83d, a NUL \0, and the end"), NOON)
     assert offset_changes.records(LOCAL)[SKIP.name].message == "half a pair ?, a NUL ?, and the end"
 
 
@@ -217,7 +237,7 @@ WRITES: Mapping[str, Callable[[OffsetChangeStore], None]] = {
     "begin": lambda one: one.begin(LOCAL, replace(SKIP, name=OffsetChangeName("new")), EARLIER, LATER),
     "begin again": lambda one: one.begin(LOCAL, SKIP, EARLIER, LATER),
     "settle": lambda one: one.settle(LOCAL, SKIP.name, EARLIER, "", LATER),
-    "fail": lambda one: one.fail(LOCAL, SKIP, "no", final=False, at=LATER),
+    "fail": lambda one: one.fail(LOCAL, SKIP, Failure("no"), LATER),
     "note": lambda one: one.note(LOCAL, SKIP.name, "no"),
     "mark": lambda one: one.mark(LOCAL, replace(record_of(SKIP), state=OffsetChangeState.UNKNOWN)),
     "release": lambda one: one.release(LOCAL, SKIP.name),
@@ -266,7 +286,7 @@ def test_a_full_disk_leaves_what_was_there(sqlite_ledger: Ledger, tmp_path: Path
             lambda: store.begin(LOCAL, new, EARLIER, LATER),
             lambda: store.intend(LOCAL, new, LATER),
             lambda: store.settle(LOCAL, SKIP.name, EARLIER, text, LATER),
-            lambda: store.fail(LOCAL, SKIP, text, final=False, at=LATER),
+            lambda: store.fail(LOCAL, SKIP, Failure(text), LATER),
         ):
             with pytest.raises(LedgerUnusable, match=r"state\.db cannot grow because the disk is full") as raised:
                 write()

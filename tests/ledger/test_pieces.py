@@ -27,6 +27,7 @@ from support.planner.offset_change_values import (
     SKIP,
     STATES,
     bring_to,
+    effect_at,
     offsets,
     record_of,
 )
@@ -38,7 +39,7 @@ from gitops_connect.ledger.offset_change_store import OffsetChangeStore
 from gitops_connect.ledger.pieces import PIECE, BlockCounts
 from gitops_connect.ledger.tables import PIECES, OffsetsPart
 from gitops_connect.model.names import ClusterName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChangeState
+from gitops_connect.model.offset_changes import Failure, OffsetChangeState
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ DECLARED, BEFORE = lines(20_000, 5), lines(30_000)
 
 
 def begin(offset_changes: OffsetChangeStore, declared: list[bytes] = DECLARED, before: list[bytes] = BEFORE) -> None:
-    offset_changes.begin_large(LOCAL, LARGE, before, declared, NOON)
+    offset_changes.begin_large(LOCAL, LARGE, before, declared, effect_at(NOON))
 
 
 def saved(offset_changes: OffsetChangeStore, part: OffsetsPart) -> bytes:
@@ -142,7 +143,7 @@ def test_an_interrupted_begin_records_nothing_and_is_overwritten(
         (breaking(many, 99_999), many) if part is OffsetsPart.DECLARED else (DECLARED, breaking(many, 99_999))
     )
     with pytest.raises(_KilledError):
-        offset_changes.begin_large(LOCAL, LARGE, before, declared, NOON)
+        offset_changes.begin_large(LOCAL, LARGE, before, declared, effect_at(NOON))
     assert offset_changes.records(LOCAL) == {}
     assert stored(place)
     with pytest.raises(LedgerUnusable, match="contains no offsets of skip"):
@@ -171,7 +172,7 @@ def test_a_change_is_begun_once_its_count_of_sent_entries_only_grows_and_once_ap
         with pytest.raises(LedgerUnusable, match="has no change of that size in progress"):
             offset_changes.sent(LOCAL, SKIP.name, wrong)
     before = offset_changes.records(LOCAL)
-    offset_changes.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), LATER)
+    offset_changes.begin_large(LOCAL, LARGE, breaking([], 0), breaking([], 0), effect_at(LATER))
     assert offset_changes.records(LOCAL) == before
     offset_changes.settle(LOCAL, SKIP.name, AFTER, "managed elsewhere", LATER)
     found = offset_changes.records(LOCAL)[SKIP.name]
@@ -183,13 +184,13 @@ def test_a_change_is_begun_once_its_count_of_sent_entries_only_grows_and_once_ap
 
 def test_a_failed_or_dropped_change_keeps_no_offsets(offset_changes: OffsetChangeStore, place: LedgerPlace) -> None:
     begin(offset_changes)
-    offset_changes.fail(LOCAL, LARGE, "no", final=False, at=LATER)
+    offset_changes.fail(LOCAL, LARGE, Failure("no"), LATER)
     failed = replace(record_of(LARGE), state=OffsetChangeState.FAILED, since=LATER, failures=1, message="no")
     assert offset_changes.records(LOCAL) == {"skip": failed}
     assert stored(place) == []
     elsewhere = ClusterName("elsewhere")
     begin(offset_changes)
-    offset_changes.begin_large(elsewhere, LARGE, lines(3), lines(2), NOON)
+    offset_changes.begin_large(elsewhere, LARGE, lines(3), lines(2), effect_at(NOON))
     offset_changes.drop(elsewhere, SKIP.name)
     require_saved(offset_changes)
     offset_changes.drop(LOCAL, SKIP.name)
@@ -257,7 +258,7 @@ def test_nothing_is_written_once_the_lease_is_lost(ledger: Ledger, clock: Manual
                 yield from steps
 
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
-            ledger.under(lost).offset_changes.begin_large(LOCAL, other, until_it_is_lost(), DECLARED, LATER)
+            ledger.under(lost).offset_changes.begin_large(LOCAL, other, until_it_is_lost(), DECLARED, effect_at(LATER))
         with pytest.raises(LedgerBusy, match="the lease of cluster local was lost"):
             ledger.under(lost).offset_changes.sent(LOCAL, SKIP.name, 1)
         assert list(ledger.offset_changes.records(LOCAL)) == ["skip"]
@@ -277,7 +278,7 @@ def test_other_processes_write_between_two_pieces(ledger: Ledger, place: LedgerP
                 place.open().record_attempt(LOCAL, SKIP.revision, LATER)
                 lease.check()
 
-        ledger.under(lease).offset_changes.begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), NOON)
+        ledger.under(lease).offset_changes.begin_large(LOCAL, LARGE, meanwhile(), meanwhile(), effect_at(NOON))
     assert ledger.offset_changes.records(LOCAL)[SKIP.name].entries == 120_000
 
 
@@ -286,7 +287,7 @@ class TestExport:
     def full(self, ledger: Ledger) -> Ledger:
         with pytest.raises(_KilledError):
             ledger.offset_changes.begin_large(
-                LOCAL, replace(LARGE, name=OffsetChangeName("cut-off")), lines(2), breaking([], 0), NOON
+                LOCAL, replace(LARGE, name=OffsetChangeName("cut-off")), lines(2), breaking([], 0), effect_at(NOON)
             )
         begin(ledger.offset_changes, lines(80_000, 5))
         ledger.offset_changes.sent(LOCAL, SKIP.name, 1000)

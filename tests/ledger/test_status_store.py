@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
+from support.files.tables import table
 from support.planner.offset_change_values import LATER, LOCAL, NOON
+from support.planner.offset_change_values import SKIP as CHANGE
 
 from gitops_connect.ledger import status_store
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.applied_effects import EffectApproval
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.outcomes import JournalEntry, Result
@@ -21,6 +26,7 @@ from gitops_connect.model.reviewed_plans import (
     PlanPurpose,
     ReviewedConnector,
     ReviewedPlan,
+    Reviews,
 )
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 
@@ -64,6 +70,35 @@ def test_conditions_of_one_reconciliation_share_their_time_and_their_revision_in
     orders, payments = found.values()
     assert orders.since is payments.since
     assert orders.revision is payments.revision
+
+
+@pytest.mark.parametrize("case", table(__file__, "around"), ids=lambda case: case["case"])
+def test_the_steps_around_a_change_are_those_that_stopped_its_connector_and_started_it(
+    ledger: Ledger, case: Mapping[str, Any]
+) -> None:
+    steps = [replace(step(at), action=Action(name), result=Result(result)) for at, name, result in case["steps"]]
+    others = [replace(one, connector=ConnectorName("payments"), action=Action.RESUME) for one in steps]
+    ledger.status.record_steps(LOCAL, [*steps, *others])
+    first, last = (NOON + timedelta(seconds=at) for at in (10, 20))
+    found = ledger.status.around(LOCAL, ORDERS, first, last)
+    assert [one and (one.at - NOON).seconds for one in found] == case["found"]
+
+
+def test_the_approvals_of_an_effect_are_those_of_the_same_change(ledger: Ledger) -> None:
+    change = replace(CHANGE, name=SKIP.offset_change, connector=ConnectorName("ördérs"), digest=SKIP.digest)
+    ledger.reviews.record(PLAN, PlanPurpose.APPROVAL, NOON)
+    for who in ("ana", "bob"):
+        ledger.reviews.approve(replace(ANA, who=who))
+    merged = replace(PLAN, pull_request=6)
+    reviews = Reviews(merged=(merged, OTHER), approved=(PLAN, NEXT))
+    effects = ("skip of 1 partition by 5 records (offset change x)",)
+    assert sorted(ledger.reviews.effect_approvals(reviews, LOCAL, change), key=lambda one: one.who) == [
+        EffectApproval(6, PLAN.digest, "", None, effects),
+        EffectApproval(7, PLAN.digest, "ana", NOON, effects),
+        EffectApproval(7, PLAN.digest, "bob", NOON, effects),
+    ]
+    assert ledger.reviews.effect_approvals(reviews, LOCAL, replace(change, digest=Digest("other"))) == ()
+    assert ledger.reviews.effect_approvals(reviews, ClusterName("another"), change) == ()
 
 
 def test_a_plan_replaces_the_earlier_one_of_its_pull_request_and_purpose(ledger: Ledger) -> None:

@@ -318,6 +318,26 @@ class TestApplied:
         assert "its targets could not be resolved: no answer" in steps[1][1]
         assert bench.current == before
 
+    @pytest.mark.parametrize(("error", "minutes"), [(None, 65), (KafkaUnavailable("no answer"), None)])
+    def test_what_a_change_did_is_recorded_as_of_the_stop(
+        self, bench: Workbench, error: KafkaUnavailable | None, minutes: int | None
+    ) -> None:
+        """The connector has read on since the plan. Without an answer of the brokers, only the time is missing."""
+
+        def read_on() -> None:
+            bench.cluster.rules.stored.groups[f"connect-{SINK}"] = {("a", 0): 120, ("b", 0): 115}
+            bench.logs.error = error
+
+        self.after_the_plan(bench, read_on)
+        partition = "{kafka_topic: b, kafka_partition: 0}"
+        offsets = f"offsets: [{{partition: {partition}, offset: {{kafka_offset: 50}}}}]"
+        bench.apply(bench.declare(f"acknowledge: [rewind], {offsets}"))
+        effect = bench.runtime.ledger.offset_changes.effect(LOCAL, OffsetChangeName("back"))
+        assert effect is not None
+        (move,) = effect.difference.moves
+        expected = (*entry("b", 115), entry("b", 50)[1], 65, minutes and minutes * MINUTE)
+        assert (move.partition, move.current, move.declared, move.distance, move.time) == expected
+
     @staticmethod
     def after_the_plan(bench: Workbench, act: Callable[[], None]) -> None:
         """Do something once the connector is stopped."""

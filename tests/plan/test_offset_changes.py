@@ -79,6 +79,8 @@ def test_an_undeclared_connector_is_deleted_as_its_last_document_says() -> None:
 def _check_offset_changes(case: Case, shown: Mapping[str, PlannedOffsetChange], steps: Iterable[Step]) -> None:
     statuses = {name: one.status.value for name, one in shown.items()}
     assert statuses == case.get("statuses", statuses)
+    for name, lacks in case.get("lacks", {}).items():
+        assert sorted(one.value for one in shown[name].lacks) == lacks
     found = {name: one.difference for name, one in shown.items() if one.difference is not None}
     for name, counts in case.get("counts", {}).items():
         assert {way.value: count for way, count in found[name].counts.items()} == counts

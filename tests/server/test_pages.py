@@ -16,13 +16,14 @@ import jsonschema
 import pytest
 from starlette.testclient import TestClient
 from support.files.tables import rows, table
+from support.planner.offset_change_values import SKIP, offsets
 from support.planner.situations import CLUSTER, REVISION
 from support.server.made_up import PROD, World
 from support.server.markup import Markup
 
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics, Severity
-from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
 from gitops_connect.model.outcomes import (
     Actor,
@@ -33,7 +34,7 @@ from gitops_connect.model.outcomes import (
     StepOutcome,
     by_hand,
 )
-from gitops_connect.model.plans import Action
+from gitops_connect.model.plans import Action, OffsetChangeStatus
 from gitops_connect.model.pull_requests import CommitState
 from gitops_connect.model.status import ConditionStatus, ConditionType, Health, Sync
 from gitops_connect.model.suspensions import SuspendedBy
@@ -92,6 +93,23 @@ def test_a_plan_is_shown_as_in_the_terminal_and_an_offset_change_before_and_afte
     text = outline(client, "/clusters/local/operations/rewind-in-may").text
     assert '{"position":1200}{"position":100}' in "".join(text.split())
     assert "applied" in text
+
+
+def test_the_page_of_an_offset_change_has_its_receipt_and_a_hundred_partitions_at_once(
+    client: TestClient, made: World
+) -> None:
+    page = client.get("/clusters/local/operations/rewind-in-may").text
+    assert "approved by &lt;ada&gt;, pull request #12, digest 3f2a9c0e" in page
+    text = outline(client, "/clusters/local/operations/rewind-in-may").text
+    assert [one for one in table(__file__, "receipt") if one not in text] == []
+    change = replace(SKIP, name=OffsetChangeName("many"), offsets=offsets(*range(120)))
+    with made.ledger.lease(CLUSTER, made.clock) as lease:
+        store = made.ledger.under(lease).offset_changes
+        store.begin(CLUSTER, change, offsets(*range(1, 121)), made.clock.now())
+    first, second = (client.get(f"/clusters/local/operations/many{part}").text for part in ("", "?start=100"))
+    assert (first.count('data-name="Before"'), second.count('data-name="Before"')) == (100, 20)
+    assert ('href="?start=100"' in first, "Next partitions" in second) == (True, False)
+    assert client.get("/clusters/local/operations/many?start=x").status_code == 400
 
 
 def test_the_lag_is_shown_if_it_is_known(client: TestClient) -> None:
@@ -235,6 +253,7 @@ VALUES = {
     "Actor.kind": ActorKind,
     "Operation.operation": OffsetChangeKind,
     "Operation.state": OffsetChangeState,
+    "Operation.status": OffsetChangeStatus,
     "Diagnostic.severity": Severity,
     "PullRequest.state": CommitState,
 }
@@ -270,12 +289,19 @@ def test_an_offset_change_has_its_offsets_and_the_journal_has_pages(client: Test
     change = get(client, "/clusters/local/operations/rewind-in-may")
     (move,) = change["offsets"]["moves"]
     assert (move["before"], move["after"], change["state"]) == ({"position": 1200}, {"position": 100}, "applied")
+    receipt = change["receipt"]
+    assert (change["status"], receipt["undo"]) == (
+        "applied",
+        "gitops-connect offsets undo rewind-in-may --cluster local",
+    )
+    assert [stage["stage"] for stage in receipt["stages"]] == ["stopped", "sent", "verified", "resumed"]
+    assert (receipt["stopped_seconds"], receipt["effect"]["distances"]) == (8, {"rewind": 1100})
     assert get(client, "/operations?state=failed&cluster=local")["total"] == 1
     first = get(client, "/journal?limit=20")
     second = get(client, f"/journal?limit=20&before={first['next']}")
     ids = [step["id"] for step in [*first["steps"], *second["steps"]]]
     assert ids == sorted(ids, reverse=True)
-    assert len(ids) == 30
+    assert len(ids) == 32
     assert second["next"] is None
     assert {step["author"] for step in first["steps"]} == {"Ada Lovelace", "Grace Hopper"}
     assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}

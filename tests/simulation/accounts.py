@@ -18,8 +18,9 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Lease
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.offset_changes import Failure, OffsetChange, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets, merged
 from simulation.account import Account
 from simulation.faults import UnseenCommit
@@ -102,9 +103,16 @@ class AccountedStore(OffsetChangeStore):
         super().__init__(database, lease)
         self._accounts = accounts
 
-    def begin(self, cluster: ClusterName, offset_change: OffsetChange, before: Offsets, at: datetime) -> None:
+    def begin(
+        self,
+        cluster: ClusterName,
+        offset_change: OffsetChange,
+        before: Offsets,
+        at: datetime,
+        effect: AppliedEffect | None = None,
+    ) -> None:
         with _reported(partial(self._accounts.began, offset_change, before)):
-            super().begin(cluster, offset_change, before, at)
+            super().begin(cluster, offset_change, before, at, effect)
 
     def begin_large(
         self,
@@ -112,12 +120,12 @@ class AccountedStore(OffsetChangeStore):
         offset_change: OffsetChange,
         before: Iterable[bytes],
         declared: Iterable[bytes],
-        at: datetime,
+        effect: AppliedEffect,
     ) -> None:
         was, sent = b"".join(before), b"".join(declared)
         whole = replace(offset_change, offsets=patch_of(sent))
         with _reported(partial(self._accounts.began, whole, merged({}, patch_of(was)))):
-            super().begin_large(cluster, offset_change, [was], [sent], at)
+            super().begin_large(cluster, offset_change, [was], [sent], effect)
 
     def sent(self, cluster: ClusterName, name: OffsetChangeName, entries: int) -> None:
         self._accounts.sent(name, entries)
@@ -129,11 +137,9 @@ class AccountedStore(OffsetChangeStore):
         with _reported(partial(self._accounts.settle, name, after)):
             super().settle(cluster, name, after, warning, at)
 
-    def fail(
-        self, cluster: ClusterName, offset_change: OffsetChange, message: str, *, final: bool, at: datetime
-    ) -> None:
+    def fail(self, cluster: ClusterName, offset_change: OffsetChange, failure: Failure, at: datetime) -> None:
         with _reported(partial(self._accounts.failed, offset_change)):
-            super().fail(cluster, offset_change, message, final=final, at=at)
+            super().fail(cluster, offset_change, failure, at)
 
     def mark(self, cluster: ClusterName, *records: OffsetChangeRecord) -> None:
         super().mark(cluster, *records)

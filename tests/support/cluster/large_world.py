@@ -17,6 +17,7 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.apply.ports import Chunk, LargeChange
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.manifests import SavedOffsets
@@ -107,10 +108,9 @@ class _Change:
         self._current = self._look()
         return Review({}, Difference())
 
-    def begin(self) -> None:
-        self._ledger.begin_large(
-            APPLY, self._offset_change, [self._current], lines(2, self.entries), self._world.clock.now()
-        )
+    def begin(self, difference: Difference) -> None:
+        effect = AppliedEffect(self._world.clock.now(), difference)
+        self._ledger.begin_large(APPLY, self._offset_change, [self._current], lines(2, self.entries), effect)
 
     @cached_property
     def _declared(self) -> list[bytes]:

@@ -16,9 +16,9 @@ from gitops_connect.apply.step_context import ExecuteOptions, StoppedConnectors
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.clock import Clock
-from gitops_connect.model.differences import Review
+from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
@@ -57,7 +57,7 @@ class MemoryJournal:
     unfinished: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
     before: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
     settled: dict[OffsetChangeName, tuple[Offsets, str]] = field(default_factory=dict)
-    failed: dict[OffsetChangeName, tuple[str, bool]] = field(default_factory=dict)
+    failed: dict[OffsetChangeName, Failure] = field(default_factory=dict)
     restarts: list[ConnectorName] = field(default_factory=list)
     stopped: list[ConnectorName] = field(default_factory=list)
     noted: dict[OffsetChangeName, str] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class MemoryJournal:
     def is_begun(self, offset_change: OffsetChange) -> bool:
         return offset_change.name in self.unfinished
 
-    def begin(self, offset_change: OffsetChange, before: Offsets) -> None:
+    def begin(self, offset_change: OffsetChange, before: Offsets, difference: Difference) -> None:
         self._record_call("begin", offset_change)
         self.before[offset_change.name] = before
 
@@ -86,9 +86,9 @@ class MemoryJournal:
     def record(self, offset_change: OffsetChange) -> None:
         self._record_call("record", offset_change)
 
-    def fail(self, offset_change: OffsetChange, message: str, *, final: bool) -> None:
+    def fail(self, offset_change: OffsetChange, failure: Failure) -> None:
         self._record_call("fail", offset_change)
-        self.failed[offset_change.name] = (message, final)
+        self.failed[offset_change.name] = failure
 
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._record_call("note", offset_change)
@@ -166,9 +166,9 @@ class MemoryChange:
     def chunk_size(self) -> ChunkSize:
         return ChunkSize()
 
-    def begin(self) -> None:
+    def begin(self, difference: Difference) -> None:
         assert self._review, "review comes first"
-        self._journal.begin(self._offset_change, self._current)
+        self._journal.begin(self._offset_change, self._current, difference)
         if not self.is_begun:
             self._journal.large_ones[self._offset_change.name] = Begun(self._current, self._review.patch)
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
+from gitops_connect.model.applied_effects import AppliedEffect
+from gitops_connect.model.differences import Difference
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import (
     Acknowledgement,
+    Failure,
     OffsetChange,
     OffsetChangeKind,
     OffsetChangeRecord,
@@ -43,6 +46,10 @@ SKIP = OffsetChange(
 REWRITTEN = replace(SKIP, digest=Digest("e" * 64), revision=Revision("b" * 40), offsets=offsets(2))
 
 
+def effect_at(begun: datetime) -> AppliedEffect:
+    return AppliedEffect(begun, Difference())
+
+
 def bring_to(offset_changes: OffsetChangeStore, state: OffsetChangeState | None) -> OffsetChangeRecord | None:
     """Bring the offset change to that state by the calls that lead to it."""
     match state:
@@ -54,7 +61,7 @@ def bring_to(offset_changes: OffsetChangeStore, state: OffsetChangeState | None)
             offset_changes.begin(LOCAL, SKIP, EARLIER, NOON)
             offset_changes.settle(LOCAL, SKIP.name, offsets(1), "externally managed", NOON)
         case OffsetChangeState.FAILED:
-            offset_changes.fail(LOCAL, SKIP, "no", final=False, at=NOON)
+            offset_changes.fail(LOCAL, SKIP, Failure("no"), NOON)
         case OffsetChangeState.RELEASED:
             bring_to(offset_changes, OffsetChangeState.SETTLED)
             offset_changes.release(LOCAL, SKIP.name)

@@ -124,7 +124,8 @@ def change(
 
 def record(one: DesiredOffsetChange | OffsetChange, state: str, **more: Any) -> OffsetChangeRecord:
     """The ledger's record of a change."""
-    values = {"digest": one.digest, "revision": REVISION, "since": NOW, **more}
+    lacks = frozenset(map(Acknowledgement, more.pop("lacks", ())))
+    values = {"digest": one.digest, "revision": REVISION, "since": NOW, "lacks": lacks, **more}
     return OffsetChangeRecord(one.name, one.connector, one.kind, OffsetChangeState(state), **values)
 
 

@@ -12,13 +12,15 @@ from typing import Any
 from gitops_connect.daemon.state import ClusterView, DaemonState, PullRequestView, Reconciliations, RepositoryView
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
+from gitops_connect.model.applied_effects import AppliedEffect, EffectApproval
 from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
+from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.kafka_logs import KafkaPartition
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision, TopicName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import ActorKind, JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequestPlan
@@ -34,6 +36,7 @@ from gitops_connect.model.status import (
     Sync,
 )
 from gitops_connect.model.suspensions import SuspendedBy, Suspension
+from gitops_connect.model.units import Scale, Unit
 from gitops_connect.model.verdicts import NextStep, Verdict, VerdictKind
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.reviewed import reviewed_plan
@@ -160,6 +163,7 @@ def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
     planned = made_up_plan(CLUSTER)
     ledger.reviews.record(reviewed_plan(12, REVISION, [planned]), PlanPurpose.REVIEW, now)
     ledger.reviews.approve(Approval(12, digest_of([planned]), "grace", now, "comment 4711 on pull request 12"))
+    ledger.status.record_steps(CLUSTER, _around_the_rewind(now))
     for number in range(30):
         cluster = (CLUSTER, PROD)[number % 2]
         step = JournalEntry(
@@ -186,6 +190,39 @@ def fill_ledger(ledger: Ledger, clock: ManualClock) -> None:
         ledger.status.record_steps(cluster, [step])
 
 
+def made_up_effect(begun: datetime) -> AppliedEffect:
+    """A rewind that two people have approved."""
+    (partition, current), (_, declared) = (*current_offsets(a=1200).items(), *current_offsets(a=100).items())
+    moves = (Move(partition, current, declared, Direction.REWIND, 1100, 5_400_000),)
+    unit = Scale(Unit("records", "record", "records"))
+    difference = Difference({Direction.REWIND: 1, Direction.SAME: 1}, {Direction.REWIND: 1100}, moves, unit)
+    people = ("grace", "<ada>")
+    effects = ("rewind of 1 partition (offset change rewind-in-may)",)
+    approvals = tuple(EffectApproval(12, Digest("3f2a9c0e"), who, begun, effects) for who in people)
+    return AppliedEffect(begun, difference, approvals)
+
+
+def _around_the_rewind(now: datetime) -> list[JournalEntry]:
+    """The steps that stopped and resumed the connector of the applied change."""
+    steps = ((Action.STOP, -5), (Action.RESUME, 3))
+    return [
+        JournalEntry(
+            cluster=CLUSTER,
+            at=now - timedelta(days=2) + timedelta(seconds=seconds),
+            revision=REVISION,
+            author="Ada Lovelace",
+            connector=ConnectorName("orders"),
+            action=action,
+            offset_change="",
+            result=Result.APPLIED,
+            reason="",
+            message="",
+            seconds=1.0,
+        )
+        for action, seconds in steps
+    ]
+
+
 def _record_changes(offset_changes: OffsetChangeStore, cluster: ClusterName, now: datetime) -> None:
     def one(name: str, **positions: int) -> OffsetChange:
         offsets = current_offsets(**positions)
@@ -196,11 +233,11 @@ def _record_changes(offset_changes: OffsetChangeStore, cluster: ClusterName, now
 
     before = current_offsets(a=1200, b=3400)
     applied, opened = one("rewind-in-may", a=100, b=3400), one("skip-poison-pill", a=1201)
-    offset_changes.begin(cluster, applied, before, now - timedelta(days=2))
+    offset_changes.begin(cluster, applied, before, now - timedelta(days=2), made_up_effect(now - timedelta(days=2)))
     offset_changes.settle(cluster, applied.name, current_offsets(a=100, b=3400), "", now - timedelta(days=2))
     offset_changes.begin(cluster, opened, before, now - timedelta(minutes=1))
     message = "Connect rejected the offsets: position must not be negative"
-    offset_changes.fail(cluster, one("rewind-too-far", a=1), message, final=True, at=now)
+    offset_changes.fail(cluster, one("rewind-too-far", a=1), Failure(message, final=True), now)
 
 
 PLACE, WHAT = Location("clusters/local/orders.yaml", 7, 13), "spec.tasksMax: expected a number, found 'four'"

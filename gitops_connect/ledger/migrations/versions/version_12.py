@@ -1,9 +1,9 @@
-"""Who or what caused each step of the history, its approval, and its request to Connect with the answer."""
+"""The cause, approval and request of each step, and what an offset change did, or lacked, when it was sent."""
 
 from __future__ import annotations
 
 from alembic import op
-from sqlalchemy import Column, Integer, String, Text
+from sqlalchemy import Column, Integer, LargeBinary, String, Text
 
 revision = "12"
 down_revision = "11"
@@ -23,3 +23,5 @@ def upgrade() -> None:
     op.create_index("steps_by_connector", "steps", ["cluster", "connector", "id"])
     op.create_index("steps_by_person", "steps", ["who", "id"])
     op.create_index("steps_by_revision", "steps", ["cluster", "revision"])
+    op.add_column("operations", Column("lacks", Text, nullable=False, server_default="[]"))
+    op.add_column("operations", Column("effect", LargeBinary))
