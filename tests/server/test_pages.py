@@ -312,7 +312,7 @@ def test_the_history_has_pages_and_its_files_have_all_of_it(client: TestClient) 
     second = get(client, f"/history?limit=20&after={first['next']}")
     steps = [*first["steps"], *second["steps"]]
     assert [step["id"] for step in steps] == sorted((step["id"] for step in steps), reverse=True)
-    assert (len(steps), second["next"]) == (31, None), "with the approval of a plan"
+    assert (len(steps), second["next"]) == (33, None), "with the approval of a plan"
     assert get(client, "/history.json") == steps
     answer = client.get("/api/v1/history.csv?result=failed")
     assert answer.headers["content-type"] == "text/csv; charset=utf-8"
