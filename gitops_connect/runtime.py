@@ -16,6 +16,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Protocol
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import UsageError
 from gitops_connect.families import ENTRY_POINTS, Family
@@ -262,7 +263,7 @@ def require_extras(settings: Settings) -> None:
 
 
 def _lacks_extra(table: str, extra: str, error: ImportError) -> UsageError:
-    return UsageError(f"{table} needs another package: {error}; run pip install 'gitops-connect[{extra}]'")
+    return UsageError(f"{table} needs another package: {error}; run pip install '{DISTRIBUTION}[{extra}]'")
 
 
 def live_acls(settings: Settings, name: ClusterName) -> list[LiveAcl]:

@@ -30,7 +30,6 @@ from support.shared_services import order, scope
 from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import BROKER_RELEASE, CACHE_VARIABLE, cache_directory, fetch_jars, kafka
-from gitops_connect.sandbox.java import find_java
 
 # No deadline: a loaded machine is slow. `pytest --hypothesis-profile=thorough` tries many more examples.
 hypothesis_settings.register_profile("quick", max_examples=20, deadline=None)
@@ -145,12 +144,12 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     # Otherwise the garbage collector scans thousands of collected tests over and over.
     gc.collect()
     gc.freeze()
-    wanted = not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items)
-    if wanted:
+    if not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items):
         with _said(session.config) as say:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
-            fetch_jars(kafka(BROKER_RELEASE), find_java(os.environ), os.environ, say)
-            fetch_jars(COMPILER, find_java(os.environ), os.environ, say)
+            older = ["3.9.1"] if any("3.9.1" in item.name for item in session.items) else []
+            for wanted in (*map(kafka, [BROKER_RELEASE, *older]), COMPILER):
+                fetch_jars(wanted, os.environ, say)
             if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):
                 fetch_debezium(os.environ, say)
     if not session.config.option.collectonly and any(map(_needs_forges, session.items)):

@@ -1,4 +1,4 @@
-"""What can be checked without building the image: docs/contributing/container-image.md says how it was tested."""
+"""What can be checked without building the image. `tests/image` builds it."""
 
 from __future__ import annotations
 
@@ -56,6 +56,17 @@ def test_everything_that_the_wheel_is_made_of_is_copied() -> None:
     parts = {*wheel["packages"], *wheel["force-include"], project["project"]["readme"]}
     assert parts | set(project["project"]["license-files"]) <= copied()
     assert [source for source in copied() if not (ROOT / source).exists()] == []
+
+
+def test_every_download_of_pip_has_a_hash() -> None:
+    """What comes from a local directory was made from files with hashes."""
+    steps = [
+        step for _, arguments in DOCKERFILE for step in re.split(r"\s+&&\s+|\s+$", arguments) if "/bin/pip " in step
+    ]
+    downloads = [step for step in steps if "--no-index" not in step and not step.endswith(" .")]
+    assert len(downloads) == 2
+    assert all("--require-hashes" in step and "--no-deps" in step for step in downloads)
+    assert all("--no-build-isolation" in step for step in steps if "pip wheel" in step)
 
 
 def test_nothing_but_what_is_copied_goes_into_a_build() -> None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import typer
 
-from gitops_connect import __version__
+from gitops_connect import DISTRIBUTION, __version__
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
@@ -63,7 +63,7 @@ def _checks(context: typer.Context) -> Iterator[CheckResult]:
     yield CheckResult("ok", "gitops-connect", program)
     yield _examine("git", git_version)
     yield _examine("java", _java, otherwise="note")
-    yield CheckResult("ok", "pyspark", metadata.version("pyspark"))
+    yield _pyspark()
     try:
         settings = settings_of(context)
     except GitopsConnectError as error:
@@ -79,6 +79,14 @@ def _examine(part: str, check: Callable[[], str], *, otherwise: str = "error") -
         return CheckResult("ok", part, check())
     except GitopsConnectError as error:
         return CheckResult(otherwise, part, str(error))
+
+
+def _pyspark() -> CheckResult:
+    try:
+        return CheckResult("ok", "pyspark", metadata.version("pyspark"))
+    except metadata.PackageNotFoundError:
+        advice = f"pip install '{DISTRIBUTION}[spark]' for large offset manifests"
+        return CheckResult("note", "pyspark", f"not installed: {advice}")
 
 
 def _java() -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.exit_codes import ExitCode, exit_code, worst_code
@@ -98,7 +99,7 @@ def _extra(setting: str, extra: str) -> Iterator[None]:
     except ImportError as error:
         raise UsageError(
             f"{setting}: the package {error.name} is not installed; install the extra `{extra}`:"
-            f" pip install 'gitops-connect[{extra}]'"
+            f" pip install '{DISTRIBUTION}[{extra}]'"
         ) from error
 
 
@@ -116,7 +117,7 @@ def _exporting() -> AbstractContextManager[None]:
     try:
         from gitops_connect.tracing.export import exporting  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = f"the package {error.name} is not installed; pip install 'gitops-connect[tracing]'"
+        message = f"the package {error.name} is not installed; pip install '{DISTRIBUTION}[tracing]'"
         events.say(logging.WARNING, "traces_not_exported", message=message)
         return nullcontext()
     return exporting()

@@ -30,7 +30,6 @@ from gitops_connect.sandbox.console_clients import (
     produce_arguments,
 )
 from gitops_connect.sandbox.jars import JarSet, fetch_jars, plugin_path
-from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import java_environment
 from gitops_connect.sandbox.sandbox_state import State, TopicTracking, read_state
 
@@ -90,7 +89,7 @@ def up(
     with progress("sandbox up", lines=True) as update:
 
         def fetch(jars: JarSet) -> Path:
-            return fetch_jars(jars, find_java(os.environ), os.environ, update)
+            return fetch_jars(jars, os.environ, update)
 
         plugins = plugin_path(plugin, directory, fetch) if plugin else None
         more = (exactly_once, topic_tracking)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from urllib.parse import urlsplit
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.forge_api import read_token
@@ -49,7 +50,7 @@ def open_forge(settings: Settings, clock: Clock) -> Forge | None:
     except ImportError as error:
         raise UsageError(
             f"[forge] app_id: the package {error.name} is not installed; install the extra `github`:"
-            " pip install 'gitops-connect[github]'"
+            f" pip install '{DISTRIBUTION}[github]'"
         ) from error
 
 

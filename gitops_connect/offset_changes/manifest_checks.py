@@ -41,7 +41,7 @@ from gitops_connect.safe_files import open_regular, write_new
 from gitops_connect.settings.own import cache_directory
 from gitops_connect.settings.sections import Settings
 from gitops_connect.spark.master_url import master_of
-from gitops_connect.spark.session import Say, SharedSession
+from gitops_connect.spark.session import Say, SharedSession, require_packages
 
 _BLOCK = 1024 * 1024
 VIOLATIONS = "violations.parquet"
@@ -68,6 +68,8 @@ def check(
     began = time.monotonic()
     given = find_manifest(options.path, options.connector)
     is_large = options.report is not None or given.are_certainly_large
+    if is_large:
+        require_packages()
     is_for_spark = is_large and given.size >= settings.spark.min_size
     with opened(settings, say) as large, large.checks.started_early() if is_for_spark else nullcontext():
         subject = read_subject(large.directory)

@@ -21,9 +21,9 @@ from gitops_connect.errors import GitopsConnectError, SparkUnusable, UsageError
 from gitops_connect.families.registry import BUILT_IN, Registry
 from gitops_connect.model.clock import endless
 from gitops_connect.model.desired import DesiredConnector, DesiredOffsetChange, DesiredState, ManifestFile, ManifestUri
-from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Severity, contained
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity, contained
 from gitops_connect.model.manifests import LargeFile, LargeVerdict, Manifest, SavedOffsets
-from gitops_connect.model.names import OffsetChangeName
+from gitops_connect.model.names import ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeHistory, Past
 from gitops_connect.model.offset_targets import OffsetTargets
 from gitops_connect.model.offsets import OffsetPatch, Offsets
@@ -36,7 +36,7 @@ from gitops_connect.offsets.rules.rules import as_notes
 from gitops_connect.safe_files import FULL, without_space
 from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.file_copy import CopiedFile
-from gitops_connect.spark.session import Say, Session, SharedSession
+from gitops_connect.spark.session import Say, Session, SharedSession, require_packages
 
 
 def read_own_schemas(checkout: Checkout) -> OwnSchemas:
@@ -83,7 +83,7 @@ class ManifestSource:
         """
         match offset_change.manifest:
             case ManifestFile() as file:
-                return self._in_repository(file)
+                return self._in_repository(file, offset_change)
             case ManifestUri() as uri:
                 return self._at_uri(uri, offset_change)
             case OffsetTargets():
@@ -91,12 +91,16 @@ class ManifestSource:
             case Manifest() | None as inline:
                 return inline
 
-    def _in_repository(self, file: ManifestFile) -> FoundManifest:
+    def _in_repository(self, file: ManifestFile, offset_change: DesiredOffsetChange) -> FoundManifest | Diagnostic:
         """A file may be large due to whitespace or unreadable parts, and have few entries."""
         if sum(entry.size or 0 for entry in file.entries) <= manifest_parser.MAX_SIZE:
             manifest = manifest_parser.parse_all(self.checkout.blobs(file.entries, manifest_parser.MAX_SIZE + 1))
             if all(fault.rule != TOO_LARGE for fault in manifest.faults):
                 return manifest
+        try:
+            require_packages()  # before the file is copied
+        except UsageError as error:
+            return _without_spark(error, offset_change.locate("manifest"), offset_change.connector)
         with staged_files.opened(staging_directory(self.sessions)) as kept:
             staged = tuple(kept.blob(entry, self.checkout.stream(entry)) for entry in file.entries)
         return staged_files.read_small(staged) or staged
@@ -110,6 +114,10 @@ class ManifestSource:
         except staged_files.UriRefused as error:
             return Diagnostic(Severity.ERROR, error.rule, str(error), uri.location, error.hint, offset_change.connector)
         return staged_files.read_small(staged) or staged
+
+
+def _without_spark(error: SparkUnusable | UsageError, place: Location, connector: ConnectorName) -> Diagnostic:
+    return Diagnostic(Severity.ERROR, "offsets/spark", str(error), place, connector=connector)
 
 
 def staging_directory(sessions: SharedSession) -> Path:
@@ -185,9 +193,7 @@ class ManifestVerdicts:
         except (SparkUnusable, UsageError) as error:
             for name, one in self._unchecked.items():
                 self.offsets[name] = None
-                connector, place = one.context.connector, one.location
-                problem = Diagnostic(Severity.ERROR, "offsets/spark", str(error), place, connector=connector)
-                self.diagnostics += Diagnostics.of([problem])
+                self.diagnostics += Diagnostics.of([_without_spark(error, one.location, one.context.connector)])
         else:
             self.large = dict(zip(self._unchecked, verdicts, strict=True))
             self.diagnostics += Diagnostics.of(one for verdict in verdicts for one in verdict.diagnostics)
@@ -211,13 +217,10 @@ class SparkChecks:
         list of all violations. Raises SparkFailed, SparkUnusable, OSError, and UsageError if a package is not
         installed.
         """
+        require_packages()
         with self.started_early() if self.needs_spark(manifests) else self._processes(manifests) as processes:
-            try:
-                from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - see above
-            except ModuleNotFoundError as error:
-                raise UsageError(
-                    f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'"
-                ) from error
+            from gitops_connect.offsets.spark import check, job_files  # noqa: PLC0415 - it may not be installed
+
             job = replace(check.prepare(manifests), directories=job_files.job_directories(ready, violations))
             if processes:
                 with workspace(self.sessions.directory) as directory:
@@ -252,7 +255,7 @@ class SparkChecks:
     def copy(self, uri: str, takes: Callable[[str], bool], directory: str) -> list[CopiedFile]:
         """A `Copy` by Spark. Raises SparkFailed, SparkUnusable, and UsageError if a package is not installed."""
         with self.sessions.using(self.say) as session:
-            from gitops_connect.spark import file_copy  # noqa: PLC0415 - see above
+            from gitops_connect.spark import file_copy  # noqa: PLC0415 - it may not be installed
 
             self.say(f"copying {uri}")
             return file_copy.copy(session, uri, takes, directory)

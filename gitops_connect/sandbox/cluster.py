@@ -254,7 +254,7 @@ def _indices(known: list[int], count: int | None) -> list[int]:
 def _tools(state: State, options: SandboxOptions, progress: Progress) -> Tools:
     java = find_java(os.environ)
     releases = {BROKER_RELEASE, state.release}
-    jars = {release: fetch_jars(kafka(release), java, os.environ, progress) for release in releases}
+    jars = {release: fetch_jars(kafka(release), os.environ, progress) for release in releases}
     return Tools(java, jars, os.environ, options.usual_ports)
 
 

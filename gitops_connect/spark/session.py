@@ -22,9 +22,11 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar, TypeVarTuple, cast
 
+from gitops_connect import DISTRIBUTION
 from gitops_connect.errors import SparkFailed, UsageError
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.driver import JAVA_ENDED, Driver
+from gitops_connect.spark.executor_modules import PACKAGES, missing
 from gitops_connect.spark.master_url import Master, MasterKind, master_of
 
 Say = Callable[[str], None]
@@ -133,22 +135,30 @@ def _why_ended(code: int, log: IO[bytes], *, is_started: bool) -> str:
     return f"{what}: {'; '.join(map(str.strip, words))}" if words else what
 
 
+def require_packages() -> None:
+    """Raise UsageError if a package that the check of a large manifest needs is not installed."""
+    if lacks := missing(("pyspark", *PACKAGES)):
+        raise UsageError(
+            f"a large offset manifest is checked on Spark, which needs {', '.join(lacks)}: "
+            f"run pip install '{DISTRIBUTION}[spark]'"
+        )
+
+
 def start_session(settings: SparkSettings, environment: Mapping[str, str], say: Say, cache: Path | None) -> Session:
     """Start a session on the master of the settings. This takes some seconds.
 
     `cache` is a directory for an archive of Spark's classes, with which Java starts quicker; None: there is none.
     Raises SparkFailed if a retry may help, SparkUnusable or UsageError if it does not.
     """
+    require_packages()
     master = master_of(settings.master)
     say(f"starting Spark ({master.shown})")
     session = Session(master, environment)
     task = f"Spark could not be started ({master.shown})"
     try:
         session.parallelism, java = session.run(Driver.start, settings, cache, task=task)
-    except BaseException as error:
+    except BaseException:
         session.close()
-        if isinstance(error, ModuleNotFoundError):
-            raise UsageError(f"Spark needs the package {error.name}: pip install 'gitops-connect[spark]'") from error
         raise
     say(f"Spark has started{java}")
     return session

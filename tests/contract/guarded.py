@@ -40,7 +40,7 @@ class Guarded:
         write_loggers(directory)
 
     def java(self, main: str, *arguments: str) -> list[str]:
-        jars = fetch_jars(kafka(BROKER_RELEASE), self.found, os.environ, lambda *_: None)
+        jars = fetch_jars(kafka(BROKER_RELEASE), os.environ, lambda *_: None)
         return [str(self.found.path), "-Xmx512m", *JAVA_OPTIONS, "-cp", f"{self.directory}:{jars}/*", main, *arguments]
 
     @contextmanager

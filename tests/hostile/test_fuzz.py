@@ -189,10 +189,14 @@ def test_mutated_manifests(name: str, data: st.DataObject) -> None:
     read_manifest(name, encoded(data.draw(mutated(_MANIFESTS[name]))))
 
 
+def packed_manifest(name: str) -> bytes:
+    pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
+    return pack(_MANIFESTS[name.rpartition(".")[0]].encode())
+
+
 @given(st.sampled_from(_PACKED), st.data())
 def test_damaged_packed_manifests(name: str, data: st.DataObject) -> None:
-    pack: Callable[[bytes], bytes] = gzip.compress if name.endswith(".gz") else zstandard.compress
-    content = pack(_MANIFESTS[name.rpartition(".")[0]].encode())
+    content = packed_manifest(name)
     start = data.draw(st.integers(0, len(content)))
     end = data.draw(st.integers(start, len(content)))
     read_manifest(name, content[:start] + data.draw(st.binary(max_size=8)) + content[end:])

@@ -12,20 +12,19 @@ from pathlib import Path
 from support.plugins.builder import build_jar
 
 from gitops_connect.sandbox.jars import JarSet, Progress, fetch_jars
-from gitops_connect.sandbox.java import find_java
+from gitops_connect.sandbox.maven import Artifact
 
 DEBEZIUM = "3.3.0.Final"
 """The only 3.3 release that Maven Central has for both PostgreSQL and MariaDB."""
 JAR_SETS = tuple(
-    JarSet(f"debezium-connector-{database}", (("io.debezium", f"debezium-connector-{database}", DEBEZIUM),))
+    JarSet(f"debezium-connector-{database}", (Artifact("io.debezium", f"debezium-connector-{database}", DEBEZIUM),))
     for database in ("postgres", "mariadb")
 )
 
 
 def fetch_debezium(environment: Mapping[str, str], progress: Progress) -> dict[str, Path]:
     """The directory of jars of each Debezium connector by its name; from Maven Central if it is not in the cache."""
-    java = find_java(environment)
-    return {wanted.name: fetch_jars(wanted, java, environment, progress) for wanted in JAR_SETS}
+    return {wanted.name: fetch_jars(wanted, environment, progress) for wanted in JAR_SETS}
 
 
 def build_live_plugins(directory: Path, environment: Mapping[str, str]) -> Path:

@@ -200,3 +200,19 @@ def test_a_full_disk_of_files_for_spark_is_named(tmp_path: Path) -> None:
         Path("/dev/full").open("wb", buffering=0) as full,
     ):
         full.write(b"x")
+
+
+def test_without_pyspark_a_large_manifest_is_an_error_before_it_is_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "repo").mkdir()
+    with (tmp_path / "repo" / "offsets.jsonl").open("wb") as file:
+        file.truncate(manifest_parser.MAX_SIZE + 1)
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    source = supply(tmp_path)
+    named = ManifestFile(source.checkout.entries, HERE)
+    found = source.manifest(replace(change("c", "a"), manifest=named))
+    assert isinstance(found, Diagnostic)
+    assert (found.rule, found.connector) == ("offsets/spark", "a")
+    assert "needs pyspark: run pip install 'gitops-connect[spark]'" in found.summary
+    assert not (tmp_path / "cache").exists()

@@ -1,117 +1,80 @@
-"""Jars and certificates: a fake Java replaces Ivy's download, and the tests check the files that it leaves."""
+"""The jars of the sandbox, from a Maven repository on this machine."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import ssl
-import struct
-import subprocess
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.files.tables import table
+from support.maven import Repository
 
 from gitops_connect.cli.progress import silent
 from gitops_connect.errors import SandboxFailed
-from gitops_connect.sandbox.jars import (
-    JarSet,
-    Retrieval,
-    cache_directory,
-    encode,
-    fetch_jars,
-    jar_directory,
-    kafka,
-    plugin_path,
-    retrieve,
-    write_trust_store,
-)
-from gitops_connect.sandbox.java import Java, find_java
+from gitops_connect.sandbox.jars import JarSet, cache_directory, fetch_jars, jar_directory, kafka, plugin_path
+from gitops_connect.sandbox.maven import Artifact
 
-KAFKA = kafka("4.3.1")
-
-
-def pretend(directory: Path, program: str) -> Java:
-    """A fake Java that runs this program as Ivy."""
-    java = directory / "java"
-    lines = [
-        f"#!{sys.executable}",
-        "import pathlib, sys",
-        "target = pathlib.Path(sys.argv[sys.argv.index('-retrieve') + 1]).parent",
-    ]
-    java.write_text("\n".join([*lines, table(__file__, "programs")[program]]))
-    java.chmod(0o755)
-    return Java(java, 17)
+WANTED = JarSet("wanted", (Artifact("g", "a", "1"),))
 
 
 @pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}
+def repository() -> Repository:
+    return Repository({"a:1": {"needs": ["b:2"]}, "b:2": None})
 
 
-def test_jars_are_fetched_once_and_progress_is_counted(tmp_path: Path, environment: dict[str, str]) -> None:
+@pytest.fixture
+def environment(repository: Repository, tmp_path: Path) -> Iterator[dict[str, str]]:
+    with repository.served() as url:
+        yield {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache"), "GITOPS_CONNECT_MAVEN_URL": url}
+
+
+def test_jars_are_fetched_once_and_progress_is_counted(repository: Repository, environment: dict[str, str]) -> None:
     said: list[tuple[str, int | None, int | None]] = []
-    java = pretend(tmp_path, "downloads")
-    directory = fetch_jars(KAFKA, java, environment, lambda *words: said.append(words))
-    assert [jar.name for jar in directory.iterdir()] == ["kafka-clients-4.3.1.jar"]
-    assert said == [("1 jars found", None, None), ("2 jars found", None, None), ("jars downloaded", 1, 2)]
-    java.path.unlink()
-    assert fetch_jars(KAFKA, java, environment, silent) == directory, "the second time needs no Java and no network"
+    directory = fetch_jars(WANTED, environment, lambda *words: said.append(words))
+    assert {jar.name: jar.read_text() for jar in directory.iterdir()} == {"a-1.jar": "a:1 ", "b-2.jar": "b:2 "}
+    found = [("1 jars found", None, None), ("2 jars found", None, None)]
+    assert list(dict.fromkeys(said)) == [*found, ("jars downloaded", 1, 2), ("jars downloaded", 2, 2)]
+    assert sorted(path.name for path in directory.parent.iterdir()) == [".lock", directory.name]
+    repository.requested.clear()
+    assert fetch_jars(WANTED, environment, silent) == directory
+    assert not repository.requested
 
 
 def interrupt(text: str, done: int | None, total: int | None) -> None:
-    raise KeyboardInterrupt
+    if done is not None:
+        raise KeyboardInterrupt
 
 
 def test_a_download_that_fails_or_is_interrupted_leaves_nothing_that_looks_whole(
-    tmp_path: Path, environment: dict[str, str]
+    repository: Repository, environment: dict[str, str]
 ) -> None:
-    directory = jar_directory(cache_directory(environment), KAFKA)
+    directory = jar_directory(cache_directory(environment), WANTED)
+    jar = repository.files.pop("g/b/2/b-2.jar")
+    with pytest.raises(SandboxFailed, match="there is no artifact g:b:2 in http://"):
+        fetch_jars(WANTED, environment, silent)
     with pytest.raises(KeyboardInterrupt):
-        fetch_jars(KAFKA, pretend(tmp_path, "downloads"), environment, interrupt)
+        fetch_jars(WANTED, environment, interrupt)
     assert not directory.exists()
-    with pytest.raises(SandboxFailed, match=r"module not found: org.apache.kafka#kafka_2.13;9.9.9") as failure:
-        fetch_jars(KAFKA, pretend(tmp_path, "fails"), environment, silent)
-    assert "GITOPS_CONNECT_MAVEN_URL" in str(failure.value)
-    assert not directory.exists()
-    assert fetch_jars(KAFKA, pretend(tmp_path, "downloads"), environment, silent) == directory
-    assert not (directory / "half.jar").exists()
+    repository.files["g/b/2/b-2.jar"] = jar
+    repository.requested.clear()
+    assert fetch_jars(WANTED, environment, silent) == directory
+    assert repository.requested == ["g/b/2/b-2.jar", "g/b/2/b-2.jar.sha1"], "complete files are kept"
 
 
-def test_an_artifact_that_does_not_exist_is_named(tmp_path: Path, environment: dict[str, str]) -> None:
-    gone, java = JarSet("gone", (("org.example", "gone", "1.0"),)), pretend(tmp_path, "misses")
-    with pytest.raises(
-        SandboxFailed, match=r"there is no artifact org\.example:gone:1\.0 in Maven Central: "
-    ) as failure:
-        fetch_jars(gone, java, environment, silent)
-    assert "network" not in str(failure.value)
-    with pytest.raises(SandboxFailed, match=r"in http://localhost/own: "):
-        fetch_jars(gone, java, {**environment, "GITOPS_CONNECT_MAVEN_URL": "http://localhost/own"}, silent)
+def test_jars_of_the_same_name_are_both_there(repository: Repository, environment: dict[str, str]) -> None:
+    pom = "<project><artifactId>a</artifactId><version>1</version></project>"
+    repository.add("h/a/1/a-1.pom", pom.encode())
+    repository.add("h/a/1/a-1.jar", b"other")
+    both = JarSet("both", (Artifact("g", "a", "1"), Artifact("h", "a", "1")))
+    directory = fetch_jars(both, environment, silent)
+    assert {jar.name for jar in directory.iterdir()} == {"a-1.jar", "h-a-1.jar", "b-2.jar"}
 
 
-def test_the_systems_certificates_are_tried_where_javas_own_do_not_do(
-    tmp_path: Path, environment: dict[str, str]
-) -> None:
-    directory = fetch_jars(KAFKA, pretend(tmp_path, "untrusted"), environment, silent)
-    assert (directory / "kafka-clients-4.3.1.jar").exists()
-
-
-@pytest.mark.slow
-def test_ivy_has_limits_of_time_memory_and_disk(tmp_path: Path) -> None:
-    with (tmp_path / "lock").open("w") as lock:
-        retrieval = Retrieval((), tmp_path, tmp_path, pretend(tmp_path, "endless"), {}, lock.fileno(), seconds=5)
-        with pytest.raises(SandboxFailed, match="Server access error"):
-            retrieve(retrieval, silent)
-    assert (tmp_path / "limits").read_text() == f"-Xmx512m {512 * 1024**2}"
-
-
-def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    (tmp_path / "cache").write_text("a file stands in the way")
+def test_a_directory_that_cannot_be_written_is_named(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file in the place of a directory")
     with pytest.raises(SandboxFailed, match="set GITOPS_CONNECT_CACHE to another directory"):
-        fetch_jars(KAFKA, pretend(tmp_path, "downloads"), {"GITOPS_CONNECT_CACHE": str(tmp_path / "cache")}, silent)
+        fetch_jars(WANTED, environment, silent)
     with pytest.raises(SandboxFailed, match="colon"):
-        fetch_jars(KAFKA, Java(tmp_path, 17), {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
+        fetch_jars(WANTED, {"GITOPS_CONNECT_CACHE": f"{tmp_path}/a:b"}, silent)
     (tmp_path / "sandbox").touch()
     with pytest.raises(SandboxFailed, match="cannot use the directory"):
         plugin_path([POSTGRES], tmp_path / "sandbox", Cache(tmp_path / "jars"))
@@ -123,16 +86,8 @@ def test_only_a_release_number_becomes_a_directory(release: str) -> None:
         kafka(release)
 
 
-def test_ivy_comes_with_pyspark_and_pyspark_is_not_imported() -> None:
-    code = (
-        "import sys; from gitops_connect.sandbox import jars; print(jars.ivy_jar().exists(), 'pyspark' in sys.modules)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True False\n"
-
-
 def test_an_old_release_has_its_own_logger() -> None:
-    names = {release: {artifact for _, artifact, _ in kafka(release).modules} for release in ("3.6.2", "4.3.1")}
+    names = {release: {one.name for one in kafka(release).artifacts} for release in ("3.6.2", "4.3.1")}
     assert names["3.6.2"] - names["4.3.1"] == {"slf4j-reload4j"}
     assert names["4.3.1"] - names["3.6.2"] == {"log4j-slf4j-impl", "kafka-tools"}
 
@@ -160,7 +115,7 @@ def test_an_artifact_is_one_plugin_in_a_directory_of_its_own(tmp_path: Path) -> 
     own, artifact = plugin_path([str(tmp_path / "own"), POSTGRES], sandbox, cache)
     assert own == tmp_path / "own"
     assert cache.asked == [
-        JarSet("debezium-connector-postgres", (("io.debezium", "debezium-connector-postgres", "3.3.0.Final"),))
+        JarSet("debezium-connector-postgres", (Artifact("io.debezium", "debezium-connector-postgres", "3.3.0.Final"),))
     ]
     assert artifact == sandbox / "maven" / "io.debezium_debezium-connector-postgres_3.3.0.Final"
     assert [path.name for path in artifact.iterdir()] == ["debezium-connector-postgres"]
@@ -178,32 +133,3 @@ def test_what_names_no_artifact_is_refused_before_anything_is_fetched(tmp_path: 
     with pytest.raises(SandboxFailed, match="expected maven:GROUP:ARTIFACT:VERSION, found"):
         plugin_path([POSTGRES, plugin], tmp_path / "sandbox", cache)
     assert not cache.asked
-
-
-def test_a_store_is_sealed_and_holds_the_certificates() -> None:
-    store = encode([b"first", b"second"])
-    assert struct.unpack(">III", store[:12]) == (0xFEEDFEED, 2, 2)
-    assert b"\x00\x00\x00\x06second" in store
-    seal = hashlib.sha1("changeit".encode("utf-16-be") + b"Mighty Aphrodite" + store[:-20]).digest()  # noqa: S324 - JKS has it so
-    assert store[-20:] == seal
-
-
-def test_it_is_what_python_trusts(tmp_path: Path) -> None:
-    options = write_trust_store(tmp_path / "trust.jks")
-    trusted = ssl.create_default_context().get_ca_certs(binary_form=True)
-    if not trusted and not options:
-        pytest.skip("this machine has no certificates at all")
-    store = (tmp_path / "trust.jks").read_bytes()
-    assert all(certificate in store for certificate in trusted)
-    assert f"-Djavax.net.ssl.trustStore={tmp_path / 'trust.jks'}" in options
-
-
-@pytest.mark.slow
-def test_java_reads_it(tmp_path: Path) -> None:
-    keytool = find_java(os.environ).path.resolve().with_name("keytool")
-    if not keytool.exists():
-        pytest.skip("this Java has no keytool")
-    write_trust_store(tmp_path / "trust.jks")
-    command = [str(keytool), "-list", "-storepass", "changeit", "-keystore", str(tmp_path / "trust.jks")]
-    listed = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "trustedCertEntry" in listed.stdout

@@ -36,19 +36,20 @@ def test_the_rules_are_read_from_the_zip_file(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_executors_need_no_other_package(tmp_path: Path) -> None:
     """docs/reference/spark.md lists what executors need: no other dependency is imported there."""
-    ours = {re.match(r"[\w-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}
+    ours = {re.match(r"[\w.-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}
     modules = {name for name, projects in packages_distributions().items() if ours & {one.lower() for one in projects}}
+    sent = {name.partition(".")[0] for name in PACKAGES}
     program = f"""
 import pickle, sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in {sorted(modules - {*PACKAGES})!r}: raise ModuleNotFoundError(name)
+        if name.partition(".")[0] in {sorted(modules - sent)!r}: raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Refuse())
 from gitops_connect.offsets.spark import check_job, join, patch_files, violations
 import pytest
 assert any(pickle.load(sys.stdin.buffer))
 """
-    assert {"yaml", "sqlalchemy", "pyspark"} <= modules - {*PACKAGES}
+    assert {"yaml", "sqlalchemy", "pyspark"} <= modules - sent
     environment = {"PYTHONPATH": str(packed(tmp_path))}
     shapes = pickle.dumps([BUILT_IN.shape({"connector.class": name}) for name in BUILT_IN.classes])
     subprocess.run([sys.executable, "-c", program], env=environment, cwd=tmp_path, input=shapes, check=True)

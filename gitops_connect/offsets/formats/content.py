@@ -9,12 +9,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Protocol
 
-import zstandard
-
 from gitops_connect.connect import unreadable
 from gitops_connect.connect.unreadable import COMPRESSION, ENCODING, FORMAT, START, TOO_LARGE, Place, Unreadable
 from gitops_connect.documents.encoding import Refused, place_after, refuse_others
 from gitops_connect.model.manifests import LineFault
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 MAX_SIZE = 16 * 1024 * 1024
 """Bytes, before and after decompression."""
@@ -32,10 +35,13 @@ _MOST_TIMES = 1000
 """How many times larger than the file its content may be. Offsets in lines become 16 to 120 times smaller."""
 _MAX_MEMBERS = 1000
 """Concatenated compressed files, as `cat a.gz b.gz` makes them. Each costs as much as a larger one."""
-_MAX_WINDOW = 128 * 1024 * 1024
-"""Bytes that zstd may look back: the limit of its own command."""
-_LEVEL = 3
-"""Makes lines of offsets about 16 times smaller; level 9 would make them 24 times smaller, in twice the time."""
+_LARGEST_WINDOW: Mapping[int, int] = {zstd.DecompressionParameter.window_log_max: 27}
+"""zstd may look back 2^27 bytes: the limit of its own command."""
+_PACKED: Mapping[int, int] = {
+    zstd.CompressionParameter.compression_level: 3,
+    zstd.CompressionParameter.checksum_flag: 1,
+}
+"""Lines of offsets become about 16 times smaller; with level 9, 24 times smaller in twice the time."""
 MAX_COUNTED = 1000
 """Faults after which reading stops: it is another kind of file."""
 NO_LIMIT = sys.maxsize
@@ -59,7 +65,7 @@ class _Decompressor(Protocol):
 
 _START: Mapping[str, Callable[[], _Decompressor]] = {
     ".gz": lambda: zlib.decompressobj(wbits=16 + zlib.MAX_WBITS),
-    ".zst": lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj(),
+    ".zst": lambda: zstd.ZstdDecompressor(options=_LARGEST_WINDOW),
 }
 
 
@@ -147,7 +153,7 @@ def unpack(content: Content, compression: str) -> Iterator[bytes]:
                 found = f"its content is more than {_MOST_TIMES:,} times larger than the file, up to byte {read:,}"
                 raise Unreadable(COMPRESSION, found)
             yield piece
-    except (zlib.error, zstandard.ZstdError) as error:
+    except (zlib.error, zstd.ZstdError) as error:
         raise Unreadable(COMPRESSION, f"it is damaged after {done} bytes of content ({error})") from error
 
 
@@ -187,7 +193,7 @@ def _too_large(what: str, at_most: int) -> Unreadable:
 
 def packed(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """The content of a `.zst` file, as one frame; only its window, a few MiB, is in memory."""
-    packer = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=True).compressobj()
+    packer = zstd.ZstdCompressor(options=_PACKED)
     for block in blocks:
         if part := packer.compress(block):
             yield part

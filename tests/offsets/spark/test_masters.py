@@ -145,7 +145,7 @@ def test_the_python_of_the_executors_has_its_dependencies_but_not_gitops_connect
     def said(code: str) -> str:
         return subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False).stderr
 
-    assert said("import numpy, pandas, pyarrow, zstandard") == ""
+    assert said("import numpy, pandas, pyarrow, backports.zstd") == ""
     for name in ("gitops_connect", "yaml", "jsonschema"):
         assert f"No module named '{name}'" in said(f"import {name}")
 
@@ -197,7 +197,7 @@ def test_verdicts_are_the_same_although_every_executor_was_killed(
 
 @pytest.mark.thorough
 def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path: Path, python: Path) -> None:
-    lacking = executors_python(tmp_path / "python", without="zstandard")
+    lacking = executors_python(tmp_path / "python", without="backports")
     with running(standalone(tmp_path / "place", python, workers=1)) as place:
         said = where_from(place.master, place.options, tmp_path / "a", shared="/proc/self/cwd/shared")
         assert re.match(
@@ -206,7 +206,8 @@ def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path
         options = {**place.options, "spark.pyspark.python": str(lacking)}
         said = where_from(place.master, options, tmp_path / "b")
         assert re.match(
-            "SparkUnusable: the executor on .* does not have zstandard: install what is missing for its Python, /", said
+            "SparkUnusable: the executor on .* does not have backports.zstd: install what is missing for its Python, /",
+            said,
         ), said
         place.kill()
         said = where_from(place.master, options, tmp_path / "c")
@@ -218,7 +219,7 @@ def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path
     [
         (
             {"without": "pyarrow"},
-            "their Python has no package pyarrow: install numpy, pandas, pyarrow and zstandard for ",
+            "their Python has no package pyarrow: install numpy, pandas, pyarrow and backports.zstd for ",
         ),
         pytest.param(
             {"version": "3, 12"},

@@ -15,8 +15,9 @@ from pathlib import Path
 
 from gitops_connect.sandbox.jars import BROKER_RELEASE, JarSet, fetch_jars, kafka
 from gitops_connect.sandbox.java import OLDEST, find_java
+from gitops_connect.sandbox.maven import Artifact
 
-COMPILER = JarSet("compiler", (("org.eclipse.jdt", "ecj", "3.44.0"),))
+COMPILER = JarSet("compiler", (Artifact("org.eclipse.jdt", "ecj", "3.44.0"),))
 _HERE = Path(__file__).parent
 
 
@@ -44,7 +45,7 @@ def build_jar(sources: Path, jar: Path, environment: Mapping[str, str]) -> None:
     """Compile `sources/java` and pack the classes with the service files of `sources/services`."""
     java = find_java(environment)
     kafka_jars, compiler_jars = (
-        fetch_jars(wanted, java, environment, lambda *words: None) for wanted in (kafka(BROKER_RELEASE), COMPILER)
+        fetch_jars(wanted, environment, lambda *words: None) for wanted in (kafka(BROKER_RELEASE), COMPILER)
     )
     compiler = next(compiler_jars.glob("ecj-*.jar"))
     jar.parent.mkdir(parents=True, exist_ok=True)

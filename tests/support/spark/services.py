@@ -28,7 +28,7 @@ _DIES_WITH_ITS_PARENT = 1
 _READY_TIMEOUT = 100.0
 """Seconds until a service is ready."""
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "zstandard", "dateutil", "pytz", "six.py", "tzdata")
+NEEDED = ("numpy", "numpy.libs", "pandas", "pyarrow", "backports", "dateutil", "pytz", "six.py", "tzdata")
 """Names in site-packages: what executors need according to docs/reference/spark.md, and its dependencies."""
 
 
