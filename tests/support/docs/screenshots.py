@@ -1,4 +1,4 @@
-"""Takes the screenshots that the README shows: `make pictures` writes two files to docs/pictures.
+"""Takes the screenshots of the README and of the guide to the status page: `make pictures` writes docs/pictures.
 
 The status page is that of a real daemon with a sandbox. The comment is what the program writes for the plan of
 docs/pictures/plan.svg; a forge shows it with its own style.
@@ -43,10 +43,9 @@ def connector(name: str, plugin: str, **spec: str) -> str:
 
 
 def documents(directory: Path) -> dict[str, str]:
-    """Connectors that work, one that fails, one that is paused, and a rewind that nobody has acknowledged."""
+    """Connectors that work, one that fails, and one that is paused."""
     source = directory / "orders.txt"
     source.write_text("order 1\norder 2\norder 3\n")
-    rewind = f"operation: alter\noffsets: [{{partition: {{filename: {source}}}, offset: {{position: 8}}}}]"
     return {
         "orders-source": connector("orders-source", SOURCE, config=f"{{file: {source}, topic: orders}}"),
         "orders-sink": connector("orders-sink", SINK, config=f"{{file: {directory}/orders-copy.txt, topics: orders}}"),
@@ -55,23 +54,41 @@ def documents(directory: Path) -> dict[str, str]:
             "returns-source", SOURCE, config=f"{{file: {source}, topic: returns}}", state="paused"
         ),
         "shipments-sink": connector("shipments-sink", SINK, config=f"{{file: {directory}/s.txt, topics: shipments}}"),
-        "read-again": change("2026-11-22-read-orders-again", "orders-source", rewind),
     }
+
+
+def rewind(directory: Path) -> str:
+    """A rewind that nobody has acknowledged."""
+    place = f"{{partition: {{filename: {directory / 'orders.txt'}}}, offset: {{position: 8}}}}"
+    return change("2026-11-22-read-orders-again", "orders-source", f"operation: alter\noffsets: [{place}]")
 
 
 def write_repository(directory: Path, worker: str) -> None:
     """A Git repository with the documents, and the settings of a daemon with its page."""
     (directory / "gitops-connect.toml").write_text(
-        f'[repository]\nurl = "."\npath = "connectors"\n[state]\nurl = "sqlite:///state.db"\n'
+        f'[repository]\nurl = "."\npath = "connectors"\ninterval = "2s"\n[state]\nurl = "sqlite:///state.db"\n'
         f'[clusters.{CLUSTER}]\nurl = ["{worker}"]\n[server]\nlisten = "127.0.0.1:8090"\n'
     )
     target = directory / "connectors" / "clusters" / CLUSTER
     target.mkdir(parents=True)
-    for name, text in documents(directory).items():
-        (target / f"{name}.yaml").write_text(text)
+    subprocess.run(["git", "init", "-q", "-b", "main"], cwd=directory, check=True)
+    commit(directory, "Five connectors", **documents(directory))
+
+
+def commit(directory: Path, subject: str, **files: str) -> None:
+    for name, text in files.items():
+        (directory / "connectors" / "clusters" / CLUSTER / f"{name}.yaml").write_text(text)
     as_author = ["git", "-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.com"]
-    for command in (["init", "-q", "-b", "main"], ["add", "connectors"], ["commit", "-qm", "Read orders again"]):
+    for command in (["add", "connectors"], ["commit", "-qm", subject]):
         subprocess.run([*as_author, *command], cwd=directory, check=True)
+
+
+PAGES = {
+    "status-page": "/connectors",
+    "fleet": "/",
+    "failed-connector": f"/clusters/{CLUSTER}/connectors/payments-sink",
+    "blocked-connector": f"/clusters/{CLUSTER}/connectors/orders-source",
+}
 
 
 def status_page(one: Browser, directory: Path) -> None:
@@ -81,21 +98,25 @@ def status_page(one: Browser, directory: Path) -> None:
         command = [str(Path(sys.executable).with_name("gitops-connect")), "run"]
         with subprocess.Popen(command, cwd=directory, stderr=subprocess.DEVNULL) as daemon:
             try:
-                await_that(has_finished)
-                one.open("http://127.0.0.1:8090/connectors", width=1000, height=560)
-                one.await_that("document.getElementById('connection').textContent === 'Live'")
-                one.screenshot(PICTURES / "status-page.png")
+                await_that(lambda: has_verdicts("failed", "ok"))
+                commit(directory, "Read orders again", read_again=rewind(directory))
+                await_that(lambda: has_verdicts("failed", "blocked"))
+                for name, path in PAGES.items():
+                    one.open(f"http://127.0.0.1:8090{path}", width=1000, height=560)
+                    one.await_that("document.getElementById('connection').textContent === 'Live'")
+                    one.screenshot(PICTURES / f"{name}.png")
             finally:
                 daemon.terminate()
 
 
-def has_finished() -> bool:
-    """Whether the daemon has reconciled the cluster, and has seen that a connector fails."""
+def has_verdicts(*kinds: str) -> bool:
+    """Whether the daemon has found connectors with all these verdicts, and none that still starts."""
     try:
         with urlopen("http://127.0.0.1:8090/api/v1/connectors") as answer:
-            return "Degraded" in json.dumps(json.load(answer))
+            verdicts = json.load(answer)["verdicts"]
     except OSError:
         return False
+    return all(verdicts[kind] for kind in kinds) and not verdicts["progressing"]
 
 
 def comment() -> str:
@@ -118,7 +139,7 @@ KINDS = {"+": "add", "-": "del"}
 
 
 def main() -> None:
-    """Write both screenshots."""
+    """Write all screenshots."""
     program = find_chromium()
     if program is None:
         sys.exit("No Chromium was found. On Debian: apt install chromium")
