@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
-from gitops_connect.model.health import HealthReason, UnhealthyConnector
+from gitops_connect.model.health import FailedPart, HealthReason, UnhealthyConnector
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan
@@ -130,7 +130,15 @@ def _unhealthy(facts: Facts) -> Verdict | None:
     name, cluster = shlex.quote(facts.name), shlex.quote(facts.plan.cluster)
     command = f"gitops-connect restart connector {name} --cluster {cluster} --failed"
     step = _next(f"{fix}, then run: {command}", facts.location)
-    return Verdict(kind, _line(ill.failures[0].reason), detail, next=step)
+    return Verdict(kind, _innermost_first(ill.failures[0]), detail, next=step)
+
+
+def _innermost_first(failed: FailedPart) -> str:
+    """The reason with the innermost exception first: a list cuts the end."""
+    *outer, innermost = re.split(r"\s*\bCaused by: ", failed.reason)
+    if failed.known is not None or not outer:
+        return _line(failed.reason)
+    return _line(f"{innermost.strip()} (in {'; '.join(one.strip() for one in outer)})")
 
 
 def _change_failed(facts: Facts) -> Verdict | None:

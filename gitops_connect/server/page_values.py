@@ -27,6 +27,7 @@ from gitops_connect.model.pull_requests import CommitState, PullRequestPlan
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView, PlannedView
+from gitops_connect.report.words import plural
 from gitops_connect.server.fleet import ClusterIndex, ConnectorQuery, Index
 
 State = VerdictKind | Sync | Health | Result | OffsetChangeStatus | ConditionStatus | Severity | CommitState
@@ -232,6 +233,9 @@ def plan_words(plan: Plan | None) -> str:
         return "no plan yet"
     held = Counter(one.holds[0].kind for one in plan.connectors if one.holds and (one.held or not one.applicable))
     parts = [f"{count:,} blocked by {kind.value}" for kind, count in held.items()]
+    waits = (OffsetChangeStatus.WAITING, OffsetChangeStatus.FAILED, OffsetChangeStatus.UNKNOWN)
+    if not held and (waiting := sum(one.status in waits for one in plan.offset_changes)):
+        parts.append(f"{plural(waiting, 'offset change')} blocked")
     if not (plan.steps or parts):
         return "no changes"
     return ", ".join([f"{len(plan.steps):,} now", *parts])

@@ -87,6 +87,13 @@ def test_an_unmanaged_connector_has_no_other_verdict() -> None:
         assert verdict_on(facts(**{**given, "sync": Sync.UNMANAGED})).kind is VerdictKind.UNMANAGED
 
 
+def test_the_innermost_exception_comes_first() -> None:
+    reason = "a.ConnectException: no file Caused by: b.NoSuchFileException: /mnt/x"
+    ill = UnhealthyConnector(ORDERS, (FailedPart(0, reason),))
+    cause = verdict_on(facts(health=Health.DEGRADED, ill=ill)).cause
+    assert cause == "b.NoSuchFileException: /mnt/x (in a.ConnectException: no file)"
+
+
 def test_a_suspension_needs_attention_after_a_day() -> None:
     for age, needs in ((timedelta(hours=23), False), (timedelta(hours=25), True)):
         found = verdict_on(facts(**FACTS[VerdictKind.SUSPENDED], now=NOW + age))
