@@ -40,6 +40,14 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield one
 
 
+@pytest.fixture(autouse=True)
+def _leave(chromium: Browser) -> Iterator[None]:
+    """A page that stays open would ask a server that has ended for events, and complain in the next test."""
+    yield
+    chromium.open("about:blank#")
+    complaints(chromium)
+
+
 def open_live(chromium: Browser, url: str, **how: Any) -> None:
     chromium.open(url, **how)
     chromium.await_that("document.getElementById('connection').textContent === 'Live'")
