@@ -68,7 +68,8 @@ class _Applying:
     def __init__(self, plan: Plan, desired: DesiredState, statuses: Sequence[ConnectorStatus]) -> None:
         self._plans = {one.name: one for one in plan.connectors if one.applicable}
         self._desired = desired
-        self._statuses = {one.name: one for one in statuses}
+        self._before = {one.name: one for one in statuses}
+        self._statuses = dict(self._before)
         self._ended = defaultdict[ConnectorName, list[StepOutcome]](list)
 
     def after(self, outcome: StepOutcome) -> tuple[ConnectorStatus, ...]:
@@ -78,7 +79,7 @@ class _Applying:
             self._ended[name].append(outcome)
             declared = self._desired.by_name.get(name)
             target = None if declared is None else declared.state
-            status = after_steps(self._statuses[name], self._plans[name], self._ended[name], target)
+            status = after_steps(self._before[name], self._plans[name], self._ended[name], target)
             if status is None:
                 del self._statuses[name]
             else:

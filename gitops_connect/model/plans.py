@@ -165,7 +165,7 @@ class OffsetChangeStatus(Enum):
     WAITING = "blocked"
     """Blocked for a reason that the message names."""
     FAILED = "failed"
-    """It certainly had no effect, and is tried again later, or not before somebody acts."""
+    """It had no effect. It is tried again later, or only after someone has fixed the cause."""
     UNKNOWN = "unknown"
     """Blocked until an administrator records whether it was applied before the ledger existed."""
     APPLIED = "applied"

@@ -23,7 +23,7 @@ class VerdictKind(Enum):
     CHANGE_FAILED = "change failed"
     """A step of its last reconciliation, or its offset change, has failed. It is tried again."""
     BLOCKED = "blocked"
-    """Something that Git declares is not applied before somebody acts, or other connectors have their turn."""
+    """A part of what Git declares is not applied until someone acts, or until other connectors have it."""
     ROLLED_BACK = "rolled back"
     """It did not work with the declared config, and has the one before."""
     MISSING = "missing"

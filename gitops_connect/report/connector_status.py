@@ -193,33 +193,35 @@ def failure_of(outcome: StepOutcome) -> str:
 
 
 def after_steps(
-    status: ConnectorStatus, planned: ConnectorPlan, ended: Sequence[StepOutcome], target: TargetState | None
+    before: ConnectorStatus, planned: ConnectorPlan, ended: Sequence[StepOutcome], target: TargetState | None
 ) -> ConnectorStatus | None:
     """The status while the steps of the connector are applied, and after the last one; None if it was deleted.
 
-    `target` is the declared state. What Connect said while a step was verified is all that is known of the connector
-    until the next reconciliation.
+    `before` is its status before the first step, `target` the declared state. Until the next reconciliation, nothing is
+    known of the connector but what Connect said while a step was verified.
     """
     last, total = ended[-1], len(planned.steps)
     if not last.result.is_in_place:
         if last.step.action is Action.RESTART:
-            return status
-        return replace(status, verdict=step_failed(failure_of(last), status.location))
+            return before
+        return replace(before, verdict=step_failed(failure_of(last), before.location))
     if len(ended) < total:
         following = planned.steps[len(ended)].action.value
         detail = f"{len(ended)} of {total} steps done, next: {following}"
-        return replace(status, verdict=Verdict(VerdictKind.PROGRESSING, detail=detail))
+        return replace(before, verdict=Verdict(VerdictKind.PROGRESSING, detail=detail))
     if target in (None, TargetState.ABSENT):
-        return None if last.step.action is Action.DELETE else status
-    if planned.holds or planned.is_partial or status.suspension is not None:
-        return status  # something is not applied, and the verdict says what
+        return None if last.step.action is Action.DELETE else before
+    if planned.is_partial or before.suspension is not None or before.verdict.kind in _LASTING:
+        return before  # something is not applied, and the verdict says what
     state, health, reason, kind = _AFTER[target]
     if last.result is Result.UNCONFIRMED:
         health, reason, kind = Health.PROGRESSING, HealthReason.PROGRESSING, VerdictKind.PROGRESSING
     known: dict[str, Any] = {"state": state, "health": health, "reason": reason, "tasks": "-", "parts": ()}
-    return replace(status, sync=Sync.SYNCED, verdict=Verdict(kind), problem="", difference="", **known)
+    return replace(before, sync=Sync.SYNCED, verdict=Verdict(kind), problem="", difference="", **known)
 
 
+_LASTING = (VerdictKind.BLOCKED, VerdictKind.ROLLED_BACK, VerdictKind.SUSPENDED)
+"""Verdicts that the steps of a plan do not end."""
 _AFTER = {
     TargetState.RUNNING: ("RUNNING", Health.HEALTHY, HealthReason.RUNNING, VerdictKind.OK),
     TargetState.PAUSED: ("PAUSED", Health.SUSPENDED, HealthReason.PAUSED, VerdictKind.PAUSED),

@@ -50,11 +50,11 @@ def _of_all(snapshot: Snapshot) -> tuple[object, ...]:
 
 
 def _shown(view: ClusterView) -> tuple[object, ...]:
-    """Everything but the times. Whether a reconciliation is in progress is shown."""
+    """Everything but the times."""
     plan = view.plan
     of_plan = None if plan is None else (plan.revision, plan.digest, plan.connectors, plan.restarts, plan.suspension)
     lags = {name: (lag.records, lag.unread) for name, lag in view.lags.items()}
-    of_cluster = (view.applied, view.error, view.observed is None, view.next is None)
+    of_cluster = (view.applied, view.error, view.observed is None)
     return (*of_cluster, view.connectors, of_plan, view.diagnostics, view.topics, lags)
 
 

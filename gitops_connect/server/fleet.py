@@ -33,6 +33,8 @@ SIZES = (50, 500)
 """The least and the most connectors of a page."""
 USUAL_SIZE = 100
 LONGEST_SEARCH = 200
+MOST_WORDS = 10
+"""Each word of a search is looked for in every connector. Further words are ignored."""
 _NAMED = 3
 """The number of connectors that a group names."""
 
@@ -213,7 +215,7 @@ def _row(status: ConnectorStatus) -> Row:
 
 
 class RowIndex(ABC):
-    """Connectors in each order that somebody has asked for."""
+    """Connectors, sorted once for each order that a request needs."""
 
     def __init__(self) -> None:
         self._orders: dict[str, Sequence[Row]] = {}
@@ -321,7 +323,7 @@ _KINDS = tuple(VerdictKind)
 
 
 def _tests(query: ConnectorQuery) -> Iterator[Callable[[Row], bool]]:
-    chosen, words = query.chosen, query.q.lower().split()
+    chosen, words = query.chosen, query.q.lower().split()[:MOST_WORDS]
     yield from (_is_one_of(value_of, chosen[name]) for name, value_of in _FIELDS.items() if name in chosen)
     if "class" in chosen:
         suffixes = tuple(f".{one}" for one in chosen["class"])

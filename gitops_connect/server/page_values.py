@@ -243,7 +243,7 @@ def plan_words(plan: Plan | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLine:
-    """A key of a config: its declared value, without secrets, where it is declared, and the value on the cluster.
+    """A key of a config: its declared value without secrets, its location, and the value on the cluster.
 
     `live` is None if it is the same, or not known.
     """

@@ -9,18 +9,22 @@ import pytest
 from support.files.tables import rows, table
 from support.planner.situations import NOW, change, current_offsets, record, seen, situation, situation_of, wanted
 
+from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.kafka_logs import KafkaPartition
 from gitops_connect.model.lag import ConnectorLag
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
+from gitops_connect.model.outcomes import Result, StepOutcome
+from gitops_connect.model.plans import Action, ConnectorPlan, Step
 from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.status import ConnectorStatus, Sync
-from gitops_connect.model.verdicts import Verdict
+from gitops_connect.model.verdicts import Verdict, VerdictKind
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.restarts import find_unhealthy
 from gitops_connect.plan.situation import OffsetSituation, Situation
 from gitops_connect.report.connector_status import (
     StatusFindings,
+    after_steps,
     connector_statuses,
     problems_by_connector,
     revisions_line,
@@ -124,3 +128,18 @@ def test_a_column_for_the_lag_if_the_settings_name_a_kafka_cluster() -> None:
         ["1,480 (1 h 30 min)", "at least 1,480", "0", "-"],
     )
     assert status_table([one], with_lag=False) == (tuple(h for h in headers if h != "LAG"), [one.row()])
+
+
+@pytest.mark.parametrize("case", rows(__file__, "after steps"), ids=lambda case: str(case["case"]))
+def test_a_step_that_has_ended_changes_the_status_of_its_connector(case: Mapping[str, Any]) -> None:
+    (before,) = case_statuses({"given": {"desired": {"orders": {}}, "observed": {}}})
+    kind = VerdictKind(case.get("before", "progressing"))
+    before = replace(before, verdict=Verdict(kind, "why"))
+    steps = tuple(Step(before.name, Action(name), "") for name in case["planned"])
+    planned = ConnectorPlan(before.name, steps, is_partial=case.get("partial", False))
+    ended = [StepOutcome(step, Result(result), "no") for step, result in zip(steps, case["ended"], strict=False)]
+    target = TargetState(case["target"]) if "target" in case else None
+    found = after_steps(before, planned, ended, target)
+    shown = None if found is None else [found.verdict.kind.value, found.sync.value, found.health.value, found.state]
+    assert shown == case["expect"]
+    assert "detail" not in case or (found is not None and found.verdict.words == case["detail"])

@@ -92,7 +92,7 @@ def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Bro
     assert chromium.evaluate(f"{other}.kept"), "a row that did not change is not replaced"
     made.daemon.state.update_cluster(CLUSTER, connectors=changed[:1])
     chromium.await_that("document.querySelector('.waiting')?.textContent.includes('changes · show')")
-    assert chromium.evaluate(f"{row} !== null"), "nothing disappears while somebody reads"
+    assert chromium.evaluate(f"{row} !== null"), "nothing disappears while a person reads"
     chromium.evaluate("document.querySelector('.waiting').click()")
     chromium.await_that(f"{row} === null")
     assert chromium.evaluate("document.querySelector('.waiting') === null")

@@ -28,7 +28,7 @@ from gitops_connect.model.offset_changes import OffsetChange, OffsetChangeKind
 from gitops_connect.model.outcomes import Result, StepOutcome
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import RequestKind, Restart, RestartRequest
-from gitops_connect.server.event_stream import EventStream
+from gitops_connect.server.event_stream import EventStream, news
 from gitops_connect.server.metrics import OTHERS, Metrics
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
@@ -179,3 +179,19 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     assert events[0].startswith("retry: ")
     expected = [f'event: change\ndata: {{"number": {before + more}}}\n\n' for more in range(3)]
     assert [event[event.index("event") :] for event in events] == expected
+
+
+def test_only_what_a_page_would_show_differently_is_news() -> None:
+    state = made_up_state(ManualClock().now())
+    before = state.snapshot
+    view = before.clusters[CLUSTER]
+    assert view.observed is not None
+    later = view.observed + timedelta(seconds=60)
+    copies = tuple(replace(one) for one in view.connectors)
+    state.update_cluster(CLUSTER, observed=later, next=None, connectors=copies, plan=view.plan and replace(view.plan))
+    state.set_repository(replace(before.repository, polled=later))
+    assert news(before, state.snapshot) is None
+    state.update_cluster(CLUSTER, connectors=(replace(copies[0], state="PAUSED"), *copies[1:]))
+    assert news(before, state.snapshot) == (state.snapshot.number, {CLUSTER})
+    state.set_leader(is_leader=False)
+    assert news(before, state.snapshot) == (state.snapshot.number, None)

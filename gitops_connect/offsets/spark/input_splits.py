@@ -141,7 +141,7 @@ def _plain(split: InputSplit, end: int) -> Iterator[Block]:
 
 
 def _line_from(stream: IO[bytes], place: int, longest: int) -> int:
-    """Where the first line begins from this place on. If the line before is longer than that, its end is not found."""
+    """The position of the first line that begins at `place` or later. The search ends after `longest` bytes."""
     if not place:
         return 0
     stream.seek(place - 1)

@@ -2,7 +2,7 @@
 //
 // The server says what has changed (server-sent events). The script then reads the page again, and replaces what
 // differs: each element with `data-live`, and in a list (`data-rows`) each row. Rows that the page does not have yet wait
-// behind a button while somebody reads the list. Focus, scroll position, filter and open details remain.
+// behind a button while a person reads the list. Focus, scroll position, filter and open details remain.
 "use strict";
 
 const PAUSE = 2000; // milliseconds between two updates
