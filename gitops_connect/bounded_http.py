@@ -248,7 +248,7 @@ def held(content: Iterator[bytes], limit: int) -> tuple[bytes, bool]:
     return bytes(body), True
 
 
-def system_reason(error: requests.RequestException) -> str | None:
+def system_reason(error: Exception) -> str | None:
     """The reason of the operating system. The messages of `requests` contain representations of Python objects."""
     found = _ERRNO.search(str(error))
     return None if found is None else found[1].strip()

@@ -279,6 +279,16 @@ class TestInAJobOfAPullRequest:
         require_unread()
         assert standin.count("PUT|POST|PATCH|DELETE") == 0
 
+    def test_no_secret_of_the_directory_of_the_settings_is_read_to_mask(self, at: Workplace) -> None:
+        at.run("apply", "--yes", "--trusted").expect(0)
+        file = at.directory / "gitops-connect.toml"
+        file.write_text(file.read_text().replace('url = "repository"', ""))
+        documents = at.directory / "clusters" / "local"
+        documents.mkdir(parents=True)
+        (documents / "a.yaml").write_text(with_secret(at, "ORDERS_B"))
+        at.run("describe", "connector", at.name("orders"))
+        require_unread()
+
     def test_nothing_is_applied_from_the_directory_of_the_settings(self, at: Workplace, standin: StandIn) -> None:
         file = at.directory / "gitops-connect.toml"
         file.write_text(file.read_text().replace('url = "repository"', ""))

@@ -12,7 +12,7 @@ from gitops_connect.apply.actions import sensitive_keys
 from gitops_connect.apply.effects import Watched, failed_parts, leaves_running
 from gitops_connect.apply.step_context import ExecuteOptions
 from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
-from gitops_connect.connect.exchanges import Exchange
+from gitops_connect.connect.exchanges import LONGEST, Exchange
 from gitops_connect.errors import GitopsConnectError
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
@@ -114,7 +114,7 @@ class ConnectorRun:
         if self.exchanges:
             last, count = self.exchanges[-1], len(self.exchanges)
             request = f"{last.request} (the last of {count} requests)" if count > 1 else last.request
-            outcome = replace(outcome, request=request, answer=mask(last.answer, secrets))
+            outcome = replace(outcome, request=request, answer=mask(last.answer, secrets)[:LONGEST])
         never_stopped = self._stops() and not (self.attempt is not None and self.attempt.may_have_effect)
         if never_stopped or (ending.result.is_in_place and self.step.action in _END_A_STOP):
             self.options.stopped.discard(self.cluster, self.name)

@@ -5,6 +5,7 @@ The planner is imported when it is used: not every command that opens a runtime 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ import typer
 
 from gitops_connect.cli.clusters import Failures, each_cluster, report_bugs, settings_of
 from gitops_connect.cli.console import echo, echo_note
+from gitops_connect.cli.options import unmerged_variable
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.model.diagnostics import Diagnostics
@@ -51,8 +53,11 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
 
 
 def repository_of(settings: Settings) -> Declared | None:
-    """The declared state; None if no repository is configured, or if it cannot be read, which a note reports."""
-    if not settings.repository.url and default_directory(settings) is None:
+    """The declared state; None if no repository is configured, or if it cannot be read, which a note reports.
+
+    In a job of a pull request, the default directory has documents that are not merged. They name no secret to read.
+    """
+    if not settings.repository.url and (default_directory(settings) is None or unmerged_variable(os.environ)):
         return None
     try:
         return declared_in(settings, None)

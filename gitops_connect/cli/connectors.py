@@ -35,7 +35,7 @@ from gitops_connect.cli.suspend import current_user
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, PLUGIN_KEYS
 from gitops_connect.connect.client import ConnectClient
-from gitops_connect.connect.exchanges import Exchange, noted_in
+from gitops_connect.connect.exchanges import LONGEST, Exchange, noted_in
 from gitops_connect.connect.plugin_definitions import needs_password_keys, password_keys
 from gitops_connect.connect.validation import installed_versions
 from gitops_connect.errors import GitopsConnectError, NotFound, Rejected, UsageError
@@ -99,13 +99,13 @@ def connectors(
     """
     selection, pause = ConnectorSelection.of(selector, label), watch_interval(output, interval, watches=watches)
     known: set[str] = set()
-    declared = cache(lambda: _required(repository_of(settings_of(context)), label))
+    documents = _Documents(settings_of(context), label)
 
     def rows(runtime: Runtime, name: ClusterName) -> list[Row]:
         ownership = runtime.ledger.ownership(name)
         there, _ = runtime.clients[name].connectors()
         known.update(there)
-        labels = _labels(declared(), name) if selection.labels or show_labels else {}
+        labels = documents.labels(name) if selection.labels or show_labels else {}
         shown = [
             key for key in sorted(there) if (not names or key in names) and selection.includes(key, labels.get(key, {}))
         ]
@@ -117,15 +117,26 @@ def connectors(
     return worst(failures) if failures else _report_missing(names or (), known, clusters)
 
 
-def _required(declared: Declared | None, label: Collection[str] | None) -> Declared | None:
-    if declared is None and label:
-        raise UsageError("--label needs the documents, which have the labels; set `url` in [repository]")
-    return declared
+class _Documents:
+    """The labels of declared connectors. Each reading of all clusters reads the documents once.
 
+    Raises UsageError if there are no documents, and labels are required.
+    """
 
-def _labels(declared: Declared | None, cluster: ClusterName) -> Mapping[ConnectorName, Mapping[str, str]]:
-    state = declared.states.get(cluster) if declared is not None else None
-    return {one.name: one.labels for one in state.connectors} if state is not None else {}
+    def __init__(self, settings: Settings, required: Collection[str] | None) -> None:
+        self._settings = settings
+        self._declared = repository_of(settings) if required else None
+        self._asked: set[ClusterName] = set()
+        self._is_read = bool(required)
+        if required and self._declared is None:
+            raise UsageError("--label needs the documents, which have the labels; set `url` in [repository]")
+
+    def labels(self, cluster: ClusterName) -> Mapping[ConnectorName, Mapping[str, str]]:
+        if cluster in self._asked or not self._is_read:  # the next reading, or the first one
+            self._declared, self._asked, self._is_read = repository_of(self._settings), set(), True
+        self._asked.add(cluster)
+        state = self._declared.states.get(cluster) if self._declared is not None else None
+        return {one.name: one.labels for one in state.connectors} if state is not None else {}
 
 
 def _report_missing(names: Collection[str], known: Collection[str], clusters: Collection[ClusterName]) -> ExitCode:
@@ -409,7 +420,7 @@ def _restart(
         with closing(open_ledger(settings)) as ledger:
             owned = ledger.ownership(client.cluster).get(seen.name)
             secrets = sensitive_values(seen.config, owned.applied if owned is not None else ())
-            message, answer = mask(result.message, secrets), mask(answer, secrets)
+            message, answer = mask(result.message, secrets), mask(answer, secrets)[:LONGEST]
             entry = replace(entry, message=message, request=request, answer=answer)
             ledger.status.record_steps(client.cluster, [entry])
     except GitopsConnectError as error:

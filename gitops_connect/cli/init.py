@@ -97,7 +97,7 @@ def init(
     if from_cluster is not None:
         _require_worker(new)
     new_directory(new.root, force=True)
-    created = new.write(with_example=from_cluster is None)
+    created = new.write(with_example=from_cluster is None and not new.has_other_documents)
     if new.is_in_git and are_exposed([settings_file], new.top):
         echo(f"note: {ignore(settings_file)} lets Git ignore the settings now")
     code = ExitCode.DONE
@@ -108,6 +108,11 @@ def init(
     where = "" if new.root.resolve() == Path.cwd() else f" -C {shlex.quote(str(new.root))}"
     echo(f"Next: gitops-connect{where} plan")
     return code
+
+
+def _host(url: str) -> str:
+    """The host of a URL, or of an address such as `git@host:path`."""
+    return urlsplit(url if "://" in url else f"ssh://{url.replace(':', '/', 1)}").hostname or ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +142,13 @@ class _NewRepository:
         origin = origin_of(tree) if tree is not None else None
         is_top = tree is None or tree == root.resolve()
         if forge is None and is_top and origin is not None:
-            forge = next((kind for word, kind in _HOSTS.items() if word in origin.url), None)
+            forge = next((kind for word, kind in _HOSTS.items() if word in _host(origin.url)), None)
         top = root if tree is None or is_top else tree
         return _NewRepository(root, top, ClusterName(name), url, origin, forge, package, tree is not None)
+
+    @property
+    def has_other_documents(self) -> bool:
+        return os.path.lexists(self.root / "clusters") and not os.path.lexists(self._example)
 
     @property
     def workflow(self) -> Path | None:

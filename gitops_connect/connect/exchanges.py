@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import NamedTuple
 
 LONGEST = 300
-"""Characters of a message."""
+"""Characters of an answer that are recorded. It is cut after its secrets were masked: a part of one is not found."""
 
 
 class Exchange(NamedTuple):
@@ -34,4 +34,4 @@ def noted_in(exchanges: list[Exchange]) -> Iterator[None]:
 
 def note(request: str, answer: str) -> None:
     if (exchanges := _NOTED.get()) is not None:
-        exchanges.append(Exchange(request, answer.removeprefix(f"{request}: ")[:LONGEST]))
+        exchanges.append(Exchange(request, answer.removeprefix(f"{request}: ")))

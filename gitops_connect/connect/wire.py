@@ -7,7 +7,6 @@ structure is unknown; the others are read.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from gitops_connect.connect import unreadable
 from gitops_connect.connect.entry_texts import entry_texts
 from gitops_connect.connect.validation import ConfigKey, ConfigVerdict, KeyType, Plugin
 from gitops_connect.model.desired import TargetState
+from gitops_connect.model.interning import shared_text
 from gitops_connect.model.names import ConnectorName, TopicName
 from gitops_connect.model.observed_state import (
     ClusterInfo,
@@ -94,7 +94,7 @@ def parse_connectors(body: Any) -> tuple[Mapping[ConnectorName, ObservedConnecto
     """`GET /connectors?expand=status&expand=info`: the readable connectors, and the names of the others."""
     connectors, unknown = {}, set()
     for text, entity in _mapping(body, "the connectors").items():
-        name = ConnectorName(sys.intern(text))
+        name = ConnectorName(shared_text(text))
         try:
             connectors[name] = _connector(name, entity)
         except UnreadableAnswer:
@@ -111,11 +111,11 @@ def _connector(name: ConnectorName, entity: Any) -> ObservedConnector:
         name,
         _type(status.get("type")),
         _state(connector.get("state")),
-        sys.intern(str(connector.get("worker_id") or "")),
+        shared_text(str(connector.get("worker_id") or "")),
         parse_config(info.get("config")),
         tasks,
         str(connector.get("trace") or ""),
-        sys.intern(str(connector.get("version") or "")),
+        shared_text(str(connector.get("version") or "")),
         tuple(sorted(_configured(info.get("tasks")) - {task.id for task in tasks})),
     )
 
@@ -131,7 +131,7 @@ def parse_config(body: Any) -> Mapping[str, str]:
     config = _mapping(body, "config")
     if not all(value is None or isinstance(value, str) for value in config.values()):
         raise UnreadableAnswer("a config value is not a string")
-    intern = sys.intern  # one string for equal ones: most configs, and the documents that declare them, have the same
+    intern = shared_text  # one string for equal ones: most configs, and the documents that declare them, have the same
     return {intern(key): intern(value) for key, value in config.items() if key != "name" and value is not None}
 
 
@@ -144,7 +144,7 @@ def _task(entity: Mapping[str, Any]) -> TaskStatus:
     number = entity.get("id")
     if not isinstance(number, int):
         raise UnreadableAnswer("a task has no id")
-    worker = sys.intern(str(entity.get("worker_id") or ""))
+    worker = shared_text(str(entity.get("worker_id") or ""))
     return TaskStatus(number, _state(entity.get("state")), worker, str(entity.get("trace") or ""))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from gitops_connect.documents.encoding import Refused
+from gitops_connect.model.interning import shared_text
 
 MAX_DEPTH = 50
 """Levels of lists and mappings, with aliases resolved. A gitops-connect document has five."""
@@ -86,7 +86,7 @@ class _Composer:
             return self._alias(event.anchor, place)
         if kind is yaml.ScalarEvent:
             # 10,000 documents have the same keys and mostly the same values, and Connect returns them again.
-            node: Node = ScalarNode(sys.intern(event.value), event.implicit[0], event.tag, place)
+            node: Node = ScalarNode(shared_text(event.value), event.implicit[0], event.tag, place)
         else:
             node = self._collection(event, place, depth + 1)
         if event.anchor is not None:

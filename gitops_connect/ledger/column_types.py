@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import sys
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from gitops_connect.model.applied_effects import pack_effect, unpack_effect
 from gitops_connect.model.canonical import canonical
 from gitops_connect.model.config_histories import ConfigHistory, ConfigTrial, DeclaredConfig, QueuedConfig, RolledBack
 from gitops_connect.model.documents import EMPTY
+from gitops_connect.model.interning import shared_text
 from gitops_connect.model.observed_state import PartitionPosition
 from gitops_connect.model.offset_changes import Acknowledgement
 from gitops_connect.model.offsets import OffsetText, PartitionText, pack, unpack
@@ -28,7 +28,7 @@ from gitops_connect.model.reviewed_plans import ReviewedPlan, read_reviewed_plan
 
 _LARGEST = 2**31 - 1
 """The largest INTEGER of PostgreSQL."""
-_WRONG = (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error)
+_WRONG = (ValueError, ArithmeticError, TypeError, KeyError, AttributeError, RecursionError, zlib.error)
 """What the functions raise that read a value, if someone else has written it."""
 
 
@@ -69,7 +69,7 @@ class RepeatedText(ShortText):
     """A string that many rows have, such as a name or a revision: in memory, equal ones are one string."""
 
     def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[str], str]:
-        return sys.intern
+        return shared_text
 
 
 class LongText(ShortText):

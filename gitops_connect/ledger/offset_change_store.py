@@ -401,7 +401,7 @@ class OffsetChangeStore:
     def _readable(self, row: Row[Any]) -> Iterator[None]:
         try:
             yield
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
+        except (ValueError, ArithmeticError, TypeError, KeyError, AttributeError, RecursionError, zlib.error) as error:
             raise self._damaged(row) from error
 
     def _damaged(self, row: Row[Any]) -> LedgerUnusable:

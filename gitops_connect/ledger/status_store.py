@@ -13,7 +13,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, not_, select
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.column_types import attributes
@@ -134,7 +134,9 @@ class StatusStore:
 
         What people did besides is no step. A restart that did not help is no failed change: the health shows it.
         """
-        of_plans = (STEPS.c.cluster == cluster, STEPS.c.action.in_(tuple(Action)))
+        by_a_person = and_(STEPS.c.action == Action.RESTART, STEPS.c.actor == ActorKind.COMMAND)
+        was_begun = and_(STEPS.c.action.in_(tuple(Action)), STEPS.c.result != Result.SKIPPED)
+        of_plans = (STEPS.c.cluster == cluster, was_begun, not_(by_a_person))
         last = select(func.max(STEPS.c.id)).where(*of_plans).group_by(STEPS.c.connector)
         query = select(STEPS.c.connector, STEPS.c.action, STEPS.c.message)
         with self._database.read() as connection:

@@ -31,7 +31,8 @@ PARAMETERS = (
 """A repeated parameter means one of its values, except `q`: its words must all match."""
 _MOST = 100
 """Values of one parameter."""
-_MOST_WORDS = 10
+_MOST_WORDS, _LONGEST_WORD = 5, 100
+"""Of a search, which looks at the texts of all steps."""
 _LONGEST = 1000
 """Characters of a value."""
 _COMMIT = re.compile(r"[0-9a-f]{4,40}|worktree-[0-9a-f]*")
@@ -72,6 +73,8 @@ class HistoryFilter:
         words = tuple(dict.fromkeys(" ".join(values.get("q", ())).split()))
         if len(words) > _MOST_WORDS:
             raise ValueError(f"q: expected at most {_MOST_WORDS} words, found {len(words)}")
+        if any(len(word) > _LONGEST_WORD for word in words):
+            raise ValueError(f"q: expected words of at most {_LONGEST_WORD} characters")
         return HistoryFilter(
             clusters=_known("cluster", values, {one: one for one in clusters}),
             connectors=values.get("connector", ()),

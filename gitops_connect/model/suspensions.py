@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -61,7 +62,9 @@ class Suspension:
             case SuspendedBy.SETTINGS:
                 return "remove `suspend` from the settings"
             case SuspendedBy.COMMAND:
-                what = f"cluster {cluster}" if self.whole_cluster else f"connector {connector} --cluster {cluster}"
+                of_cluster = shlex.quote(cluster)
+                of_connector = f"connector {shlex.quote(connector)} --cluster {of_cluster}"
+                what = f"cluster {of_cluster}" if self.whole_cluster else of_connector
                 return f"run: gitops-connect resume {what}"
 
     def value(self) -> dict[str, Any]:

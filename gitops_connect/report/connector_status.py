@@ -163,9 +163,17 @@ def unread_statuses(
     cluster: ClusterName, desired: DesiredState | None, before: Sequence[ConnectorStatus], verdict: Verdict
 ) -> list[ConnectorStatus]:
     """The connectors of a cluster that could not be read: those of `before`, or else those that Git declares."""
-    unknown: dict[str, Any] = {"sync": Sync.UNKNOWN, "health": Health.UNKNOWN, "reason": HealthReason.NOT_READ}
+    unknown: dict[str, Any] = {
+        "sync": Sync.UNKNOWN,
+        "health": Health.UNKNOWN,
+        "reason": HealthReason.NOT_READ,
+        "since": None,
+    }
     if before or desired is None:
-        return [replace(one, **unknown, state="-", tasks="-", verdict=verdict, parts=()) for one in before]
+        return [
+            replace(one, **unknown, state="-", tasks="-", verdict=verdict, problem="", difference="", parts=())
+            for one in before
+        ]
     return [
         ConnectorStatus(
             cluster,
@@ -217,7 +225,8 @@ def after_steps(
     if last.result is Result.UNCONFIRMED:
         health, reason, kind = Health.PROGRESSING, HealthReason.PROGRESSING, VerdictKind.PROGRESSING
     known: dict[str, Any] = {"state": state, "health": health, "reason": reason, "tasks": "-", "parts": ()}
-    return replace(before, sync=Sync.SYNCED, verdict=Verdict(kind), problem="", difference="", **known)
+    fresh: dict[str, Any] = {"verdict": Verdict(kind), "problem": "", "difference": "", "since": None}
+    return replace(before, sync=Sync.SYNCED, **known, **fresh)
 
 
 _LASTING = (VerdictKind.BLOCKED, VerdictKind.ROLLED_BACK, VerdictKind.SUSPENDED)

@@ -145,7 +145,9 @@ class _ChangeFacts:
     def _undone(self, record: OffsetChangeRecord, by_plan: OffsetChangeStatus | None) -> OffsetChangeStatus:
         if record.state is OffsetChangeState.INTENDED:
             return by_plan or OffsetChangeStatus.PLANNED
-        if by_plan is not None and (by_plan is OffsetChangeStatus.WAITING or self._is_edited):
+        has_all = bool(record.lacks) and not self.lacks  # the document has what the failed attempt lacked
+        is_due = by_plan is OffsetChangeStatus.PLANNED and has_all
+        if by_plan is not None and (by_plan is OffsetChangeStatus.WAITING or is_due or self._is_edited):
             return by_plan
         return OffsetChangeStatus.WAITING if self.lacks else OffsetChangeStatus.FAILED
 

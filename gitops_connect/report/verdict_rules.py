@@ -107,7 +107,7 @@ def _unmanaged(facts: Facts) -> Verdict | None:
         return None
     selector, cluster = shlex.quote(facts.name), shlex.quote(facts.plan.cluster)
     command = f"gitops-connect import --selector {selector} --cluster {cluster} --out ."
-    step = _next(f"to manage it, run `{command}`")
+    step = NextStep(f"to manage it, run: {command}", command)
     return Verdict(VerdictKind.UNMANAGED, facts.difference, next=step)
 
 
@@ -129,7 +129,7 @@ def _unhealthy(facts: Facts) -> Verdict | None:
     kind = VerdictKind.GIVEN_UP if gave_up else VerdictKind.FAILED
     name, cluster = shlex.quote(facts.name), shlex.quote(facts.plan.cluster)
     command = f"gitops-connect restart connector {name} --cluster {cluster} --failed"
-    step = _next(f"{fix}, then run: {command}", facts.location)
+    step = NextStep(one_line(f"{fix}, then run: {command}"), command, location=facts.location)
     return Verdict(kind, _innermost_first(ill.failures[0]), detail, next=step)
 
 

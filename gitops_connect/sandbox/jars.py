@@ -19,7 +19,7 @@ import platformdirs
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.safe_files import locked_file
 from gitops_connect.sandbox.maven import PART, Artifact, MavenResolver
-from gitops_connect.sandbox.maven_repository import PARALLEL, MavenRepository
+from gitops_connect.sandbox.maven_repository import MIRROR_VARIABLE, PARALLEL, MavenRepository
 
 Progress = Callable[[str, int | None, int | None], None]
 """Called with the current activity, and its progress as a number of a total; `gitops_connect.cli.progress` shows it."""
@@ -71,12 +71,15 @@ def fetch_jars(wanted: JarSet, environment: Mapping[str, str], progress: Progres
         cache.mkdir(parents=True, exist_ok=True)
         with locked_file(cache / ".lock"):
             if not directory.is_dir():  # checked again under the lock: another process may have fetched it
-                aside, scratch = cache / ".aside", cache / ".maven"
+                # What another repository has sent is not used: only that repository has vouched for it.
+                source = hashlib.sha256(environment.get(MIRROR_VARIABLE, "").encode()).hexdigest()[:8]
+                aside, scratch = cache / ".aside", cache / f".maven-{source}"
                 shutil.rmtree(aside, ignore_errors=True)
                 aside.mkdir()
                 _fetch(wanted.artifacts, aside, MavenRepository(scratch, environment), progress)
                 aside.rename(directory)
-                shutil.rmtree(scratch)
+                for one in cache.glob(".maven*"):
+                    shutil.rmtree(one)
     except OSError as error:
         raise SandboxFailed(
             f"cannot write to the cache {cache}: {error}; set {CACHE_VARIABLE} to another directory"

@@ -7,6 +7,7 @@ POMs are untrusted: every name in them becomes a part of a path, and a POM can n
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -87,7 +88,7 @@ class _Dependency:
 class _Pom:
     """A POM with what it inherits. `managed` and `declared` are elements, whose properties a child can replace."""
 
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: ChainMap[str, str] = field(default_factory=ChainMap)
     managed: Sequence[ET.Element] = ()
     declared: Sequence[ET.Element] = ()
     packaging: str = "jar"
@@ -127,7 +128,8 @@ class MavenResolver:
 
         The root manages the versions of its whole tree, as in its own build.
         """
-        managed = {one.artifact.module: one.artifact.version for one in self._managed(self._pom(root, 0), 0).values()}
+        of_root = [one.artifact for one in self._managed(self._pom(root, 0), 0).values()]
+        managed = {one.module: one for one in of_root if one.version}  # others only exclude something
         level, seen = [_Dependency(root)], set[_Dependency]()
         while level:
             used = [replace(one, artifact=replace(one.artifact, version=newest[one.artifact.module])) for one in level]
@@ -139,12 +141,20 @@ class MavenResolver:
             below = dict(zip(artifacts, self.pool.map(self.dependencies, artifacts), strict=True))
             level = []
             for one in unseen:
-                level += [_below(one, other, managed) for other in below[one.artifact] if not other.is_excluded(one)]
+                level += [
+                    self._below(one, other, managed) for other in below[one.artifact] if not other.is_excluded(one)
+                ]
                 if len(level) + len(seen) > 10 * MOST_FILES:
                     raise SandboxFailed(f"{root} has more than {10 * MOST_FILES} dependencies")
             for one in level:
                 module, version = one.artifact.module, one.artifact.version
                 newest[module] = max(newest.get(module, version), version, key=order)
+
+    def _below(self, above: _Dependency, one: _Dependency, managed: Mapping[Module, Artifact]) -> _Dependency:
+        artifact = one.artifact
+        if (chosen := managed.get(artifact.module)) is not None:
+            artifact = self._pinned(replace(artifact, version=chosen.version))
+        return _Dependency(artifact, excluded=one.excluded | above.excluded)
 
     def dependencies(self, artifact: Artifact) -> tuple[_Dependency, ...]:
         """The runtime dependencies that its POM declares, with managed versions. Raises SandboxFailed."""
@@ -197,19 +207,20 @@ class MavenResolver:
             root = ET.parse(self.repository.file(artifact.path(".pom"), LARGEST_TEXT)).getroot()  # noqa: S314
         except FileMissing:
             raise self._no_artifact(artifact) from None
-        except ET.ParseError as error:
+        except (ET.ParseError, LookupError, ValueError) as error:  # also an encoding that does not exist
             raise SandboxFailed(f"{self.repository.name}: the POM of {artifact} is no XML: {error}") from error
         named = root.find("{*}parent")
         parent = _NOTHING
         if named is not None:
             above = Artifact(_text(named, "groupId"), _text(named, "artifactId"), _text(named, "version"))
             parent = self._pom(above, depth + 1)
-        own = {one.tag.rpartition("}")[2]: (one.text or "").strip() for one in root.findall("{*}properties/*")}
+        texts = ((one.tag.rpartition("}")[2], (one.text or "").strip()) for one in root.findall("{*}properties/*"))
+        own = {name: text[:_LONGEST] for name, text in texts}
         project = {"groupId": artifact.group, "artifactId": artifact.name, "version": artifact.version}
         known = {f"{prefix}{name}": text for name, text in project.items() for prefix in ("project.", "pom.", "")}
         known |= {f"project.parent.{name}": _text(named, name) for name in project}
         return _Pom(
-            {**parent.properties, **own, **known},
+            ChainMap(known, own, *parent.properties.maps),
             [*root.findall("{*}dependencyManagement/{*}dependencies/{*}dependency"), *parent.managed],
             [*root.findall("{*}dependencies/{*}dependency"), *parent.declared],
             _text(root, "packaging", "jar"),
@@ -223,7 +234,7 @@ class MavenResolver:
         path = replace(artifact, version="_").path("").rpartition("/_/")[0]
         try:
             listed = ET.parse(self.repository.file(f"{path}/maven-metadata.xml", LARGEST_TEXT))  # noqa: S314 - see above
-        except (FileMissing, ET.ParseError):
+        except (FileMissing, ET.ParseError, LookupError, ValueError):
             raise self._no_artifact(artifact) from None
         versions = [one.text or "" for one in listed.findall(".//{*}versions/{*}version")]
         fitting = [version for version in versions if is_in_range(version, artifact.version)]
@@ -246,11 +257,6 @@ class MavenResolver:
         return SandboxFailed(
             f"there is no artifact {artifact} in {self.repository.name}: check its group, its name and its version"
         )
-
-
-def _below(above: _Dependency, one: _Dependency, managed: Mapping[Module, str]) -> _Dependency:
-    version = managed.get(one.artifact.module, one.artifact.version)
-    return _Dependency(replace(one.artifact, version=version), excluded=one.excluded | above.excluded)
 
 
 def _dependency(element: ET.Element, properties: Mapping[str, str]) -> _Dependency:

@@ -54,7 +54,7 @@ class MavenRepository:
 
     def __init__(self, directory: Path, environment: Mapping[str, str], seconds: float = _MOST_SECONDS) -> None:
         url = environment.get(MIRROR_VARIABLE)
-        self.name = "Maven Central" if url is None else re.sub("//[^/]*@", "//", url)
+        self.name = re.sub("//.*@", "//", url) if url else "Maven Central"
         self._url = f"{(url or CENTRAL).rstrip('/')}/"
         self._directory = directory
         self._session = UnredirectedSession(connections=PARALLEL)
@@ -89,8 +89,8 @@ class MavenRepository:
 
     def _receive(self, path: str, limit: int, file: BinaryIO) -> str:
         """Download the file. Returns its SHA-1. Raises FileMissing and SandboxFailed."""
-        url = urljoin(self._url, path)
         with self._named_errors(path):
+            url = urljoin(self._url, path)
             for _ in range(_MOST_REDIRECTS):
                 self._files += 1
                 left = self._until - time.monotonic()
@@ -126,14 +126,14 @@ class MavenRepository:
     def _named_errors(self, path: str) -> Iterator[None]:
         try:
             yield
-        except requests.RequestException as error:
+        except (requests.RequestException, ValueError) as error:  # ValueError: an address that is none
             raise SandboxFailed(
                 f"cannot download {path} from {self.name}: {_reason(error)}. Check the network connection; use "
                 f"https_proxy for a proxy, or {MIRROR_VARIABLE} for a mirror of Maven Central"
             ) from error
 
 
-def _reason(error: requests.RequestException) -> str:
+def _reason(error: Exception) -> str:
     """A short explanation, because the messages of `requests` contain representations of Python objects."""
     if isinstance(error, requests.HTTPError):
         return f"HTTP {error.response.status_code}"

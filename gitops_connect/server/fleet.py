@@ -33,6 +33,8 @@ SIZES = (50, 500)
 """The least and the most connectors of a page."""
 USUAL_SIZE = 100
 LONGEST_SEARCH = 200
+MOST_VALUES, LONGEST_VALUE = 20, 500
+"""Values of a parameter, and their characters: each link of a list repeats all of them. No cause is longer."""
 MOST_WORDS = 10
 """Each word of a search is looked for in every connector. Further words are ignored."""
 _NAMED = 3
@@ -116,7 +118,10 @@ class ConnectorQuery:
             for value in params.getlist(name):
                 if value and value not in allowed:
                     _reject(name, f"expected {', '.join(filter(None, allowed))}, not {value!r}")
-        given = {name: tuple(filter(None, params.getlist(name))) for name in _REPEATED}
+        given = {name: tuple(dict.fromkeys(filter(None, params.getlist(name)))) for name in _REPEATED}
+        for name, values in (*given.items(), ("cause", tuple(params.getlist("cause")))):
+            if len(values) > MOST_VALUES or any(len(one) > LONGEST_VALUE for one in values):
+                _reject(name, f"expected at most {MOST_VALUES} values of at most {LONGEST_VALUE} characters")
         return ConnectorQuery(
             {name: values for name, values in given.items() if values},
             params.get("attention", "") in ("1", "true", "on"),
@@ -135,7 +140,7 @@ class ConnectorQuery:
         return bool(self.chosen or self.attention or self.q or self.cause is not None)
 
     def parameters(self, **changed: object) -> list[tuple[str, str]]:
-        """The parameters of a URL with this query. `changed` replaces some; an empty value removes one."""
+        """The parameters of a URL with this query. `changed` replaces some: None or an empty value removes one."""
         given: dict[str, object] = {
             **self.chosen,
             "attention": "1" if self.attention else "",
@@ -148,7 +153,12 @@ class ConnectorQuery:
             **changed,
         }
         lists = {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
-        return [(name, str(one)) for name, values in lists.items() for one in values if one not in (None, "")]
+        return [
+            (name, str(one))
+            for name, values in lists.items()
+            for one in values
+            if one or (name == "cause" and one is not None)  # connectors without a cause are a group, too
+        ]
 
     def url(self, path: str, **changed: object) -> str:
         """The URL of a list with this query."""

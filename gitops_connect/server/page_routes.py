@@ -186,10 +186,11 @@ def pull_request(request: Request) -> Response:
         view=view,
         unread=[(name, mask(reason, view.plan.secrets)) for name, reason in view.plan.unread.items()],
         merge=page_values.merge_lines(view.plan),
-        destructive=page_values.destructive_lines(view.plan),
+        destructive=page_values.destructive_lines(view.plan)[:MOST],
         pending=sorted(view.plan.pending),
         plan=coloured_plan(view.plan) if view.plan.plans else None,
-        problems=[(None, each) for each in view.plan.diagnostics],
+        problems=[(None, each) for each in view.plan.diagnostics][:MOST],
+        most=MOST,
         approvals=one.ledger.reviews.approvals(view.plan.number),
     )
 

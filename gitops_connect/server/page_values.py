@@ -172,9 +172,8 @@ def _header(query: ConnectorQuery, path: str, title: str, sort: str) -> tuple[st
 def _group_link(query: ConnectorQuery, path: str, value: str) -> str:
     """The URL of the connectors of one group."""
     if query.group == "cause":
-        text = query.url(path, group="", cause=value or None)
-        return text if value else f"{text}{'&' if '?' in text else '?'}cause="
-    return query.url(path, group="", **{query.group: value})
+        return query.url(path, group="", cause=value)
+    return query.url(path, group="" if value else query.group, **{query.group: (value,)})
 
 
 _SHARES = ("good", "soft", "note", "warning", "error")
@@ -211,20 +210,22 @@ class ClusterLine:
 
 def cluster_line(view: ClusterView, index: ClusterIndex) -> ClusterLine:
     """The line of a cluster whose connectors are in the index."""
-    counts = index.counts
+    counts, busy = index.counts, index.counts.get(VerdictKind.PROGRESSING, 0)
     worst = next((kind for kind in VerdictKind if counts.get(kind)), VerdictKind.OK)
     if view.observed is None or (worst is VerdictKind.UNKNOWN and view.error):
-        look = ("unreachable" if view.error else "not read yet", *_LOOKS[VerdictKind.UNKNOWN])
+        kind, text = VerdictKind.UNKNOWN, "unreachable" if view.error else "not read yet"
     elif worst.needs_attention:
-        look = (f"{counts[worst]:,} {worst.value}", *_LOOKS[worst])
+        kind, text = worst, f"{counts[worst]:,} {worst.value}"
     elif view.error:
-        look = ("failed", *_LOOKS[VerdictKind.FAILED])
+        kind, text = VerdictKind.FAILED, "failed"
+    elif index.attention:
+        kind, text = VerdictKind.SUSPENDED, f"{index.attention:,} suspended for long"
+    elif busy:
+        kind, text = VerdictKind.PROGRESSING, f"{busy:,} progressing"
     else:
-        busy = counts.get(VerdictKind.PROGRESSING, 0)
-        kind = VerdictKind.PROGRESSING if busy else VerdictKind.OK
-        look = (f"{busy:,} progressing" if busy else "OK", *_LOOKS[kind])
+        kind, text = VerdictKind.OK, "OK"
     desired = view.plan.revision if view.plan else None
-    return ClusterLine(view, look, worst.severity, verdict_bar(counts), desired, plan_words(view.plan))
+    return ClusterLine(view, (text, *_LOOKS[kind]), kind.severity, verdict_bar(counts), desired, plan_words(view.plan))
 
 
 def plan_words(plan: Plan | None) -> str:

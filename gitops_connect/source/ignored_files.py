@@ -16,6 +16,7 @@ _IGNORE = ".gitignore"
 
 def are_exposed(files: Sequence[Path], tree: Path) -> bool:
     """Whether `git add` would add one of these files of a work tree. False if Git cannot be asked."""
+    tree, files = tree.resolve(), [one.parent.resolve() / one.name for one in files]
     environment = local_environment(tree)
     del environment["GIT_DIR"]  # so that Git reads no configuration of another user, who has made `.git` above us
     try:

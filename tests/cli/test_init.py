@@ -51,6 +51,25 @@ def test_an_empty_directory(here: Path) -> None:
     assert {file: (here / file).read_text() for file in written(here)} == before
 
 
+def test_git_ignores_the_settings_also_beside_a_gitignore_that_exists(here: Path) -> None:
+    git(here, "init", "-q")
+    (here / ".gitignore").write_text("node_modules\n")
+    run_here("init").expect(0, err="lets Git ignore the settings now")
+    git(here, "add", "-A")
+    assert "gitops-connect.toml" not in git(here, "ls-files").split()
+
+
+def test_a_clone_gets_no_second_cluster(here: Path) -> None:
+    git(here, "init", "-q")
+    git(here, "remote", "add", "origin", "https://gitlab.com/acme/github-connectors.git")
+    run_here("init", "--cluster", "prod").expect(0, out="created: .gitlab-ci.yml\n")
+    (here / "gitops-connect.toml").unlink()
+    assert "gitops-connect init --cluster prod" in (here / "README.md").read_text()
+    run_here("init", "--cluster", "prod").expect(0, out="created: gitops-connect.toml\n")
+    run_here("init", "--cluster", "other").expect(0)
+    assert [one.name for one in (here / "clusters").iterdir()] == ["prod"]
+
+
 def test_the_example_works(here: Path, standin: StandIn) -> None:
     run_here("init").expect(0)
     example = (here / EXAMPLE).read_text().splitlines()

@@ -133,6 +133,8 @@ def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_di
         entry(2, connector="lines", result="failed", action="restart"),
         entry(3, connector="orders", action="suspend"),
         entry(4, connector="payments"),
+        entry(5, connector="orders", action="resume", result="skipped"),
+        entry(6, connector="orders", action="restart", actor=ActorKind.COMMAND),
     ]
     ledger.status.record_steps(LOCAL, steps)
     assert ledger.status.failed_steps(LOCAL) == {"orders": "configure failed: 400: no"}

@@ -21,7 +21,7 @@ from gitops_connect.model.config_histories import RolledBack
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.health import FailedPart, HealthReason, UnhealthyConnector
 from gitops_connect.model.hold import Hold, HoldKind
-from gitops_connect.model.names import Digest
+from gitops_connect.model.names import ConnectorName, Digest
 from gitops_connect.model.plans import ConnectorPlan
 from gitops_connect.model.restart_records import RestartOutlook
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
@@ -85,6 +85,15 @@ def test_the_most_urgent_verdict_that_applies(one: VerdictKind, other: VerdictKi
 def test_an_unmanaged_connector_has_no_other_verdict() -> None:
     for given in FACTS.values():
         assert verdict_on(facts(**{**given, "sync": Sync.UNMANAGED})).kind is VerdictKind.UNMANAGED
+
+
+def test_a_hostile_name_is_no_command() -> None:
+    name = ConnectorName("x; touch /tmp/pwn `id`")
+    suspended = facts(**FACTS[VerdictKind.SUSPENDED], planned=ConnectorPlan(name))
+    for given in (suspended, replace(suspended, ill=FAILED, health=Health.DEGRADED)):
+        step = verdict_on(given).next
+        assert step is not None
+        assert name in shlex.split(step.command)
 
 
 def test_the_innermost_exception_comes_first() -> None:

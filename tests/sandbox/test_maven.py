@@ -63,6 +63,21 @@ def test_entities_do_not_grow(tmp_path: Path) -> None:
         resolve(repository, tmp_path)
 
 
+@pytest.mark.parametrize("encoding", ["no-such", "utf-7"])
+def test_a_pom_in_an_unknown_encoding_is_an_error(tmp_path: Path, encoding: str) -> None:
+    repository = Repository({})
+    repository.add("g/a/1/a-1.pom", f'<?xml version="1.0" encoding="{encoding}"?><project/>'.encode())
+    with pytest.raises(SandboxFailed, match="is no XML"):
+        resolve(repository, tmp_path)
+
+
+def test_an_address_that_is_none_is_an_error(tmp_path: Path) -> None:
+    with closing(MavenRepository(tmp_path, {"GITOPS_CONNECT_MAVEN_URL": "http://u:p/w@[x"})) as repository:
+        assert "w@" not in repository.name
+        with pytest.raises(SandboxFailed, match=r"cannot download a\.jar"):
+            repository.file("a.jar", 1)
+
+
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Callable[..., MavenRepository]]:
     """A repository whose files are answered by this function. Its cleanup closes the server."""

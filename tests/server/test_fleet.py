@@ -64,6 +64,11 @@ def test_an_unknown_value_is_an_error_that_says_what_is_allowed(query: str, why:
     assert why in str(error.value.detail)
 
 
+def test_a_long_value_is_rejected_because_each_link_repeats_it() -> None:
+    with pytest.raises(HTTPException, match="cause: expected at most 20 values of at most 500 characters"):
+        ConnectorQuery.of(QueryParams({"cause": "x" * 501}))
+
+
 @pytest.mark.parametrize("direction", ["asc", "desc"])
 @pytest.mark.parametrize("sort", SORTS)
 def test_the_pages_of_a_list_are_the_whole_list_once(index: Index, sort: str, direction: str) -> None:

@@ -168,6 +168,7 @@ def test_an_unknown_page(client: TestClient, path: str) -> None:
     page = client.get(path, headers={"Accept": "text/html,*/*"})
     assert page.status_code == 404
     assert "<h1>Not Found</h1>" in page.text
+    assert "<script" not in page.text, "it would read the page again and again"
     assert client.get(path).json()["status"] == 404
 
 

@@ -172,11 +172,12 @@ def _whole_lines(chunks: Iterable[bytes], size: int) -> Iterator[Block]:
 
 def _finished(base: int, content: bytes, *, is_first: bool) -> Block:
     """A block that ends in a line feed, added if missing. A line that is too long is a fault: it is not a manifest."""
-    if not content or content.endswith(b"\n"):
+    if not content:
         return Block(base, content, is_first)
-    at = content.rfind(b"\n") + 1
-    if len(content) - at > MAX_LINE:
+    is_ended = content.endswith(b"\n")
+    at = content.rfind(b"\n", 0, len(content) - 1) + 1
+    if len(content) - is_ended - at > MAX_LINE:
         found = f"a line of more than {MAX_LINE // 1024**2} MiB"
         fault = LineFault(TOO_LARGE, found, content.count(b"\n") + 1, 1)
         return Block(base, content[:at], is_first, fault)
-    return Block(base, content + b"\n", is_first)
+    return Block(base, content if is_ended else content + b"\n", is_first)

@@ -225,7 +225,7 @@ function show() {
 function hear(data) {
   heard = Date.now();
   heardAt = new Date();
-  if (data && String(data.number) !== document.body.dataset.snapshot) updateSoon();
+  if (data && data.number !== undefined && String(data.number) !== document.body.dataset.snapshot) updateSoon();
   for (const [cluster, when] of Object.entries((data && data.read) || {})) {
     const time = document.querySelector(`time[data-read="${CSS.escape(cluster)}"]`);
     if (time) {

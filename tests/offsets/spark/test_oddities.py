@@ -27,6 +27,10 @@ from support.spark.large_engine import (
     said_by_large,
 )
 
+from gitops_connect.model.manifests import LargeFile
+from gitops_connect.offsets.spark import input_splits
+from gitops_connect.offsets.spark.input_splits import InputSplit, _plain
+
 pytestmark = pytest.mark.slow
 PACKED = [pytest.param(suffix, marks=pytest.mark.thorough) for suffix in (".gz", ".zst")]
 
@@ -227,3 +231,16 @@ def _write(path: Path, parts: Iterable[bytes]) -> None:
     with opened.get(path.suffix, open)(path, "wb") as stream:
         for part in parts:
             stream.write(part)
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_line_that_is_too_long_is_a_fault_wherever_it_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    monkeypatch.setattr(input_splits, "MAX_LINE", 20)
+    file = tmp_path / "a.jsonl"
+    file.write_bytes(b"\n" * place + b"x" * 21 + b"\n" + b"y" * 20 + b"\n")
+    large = LargeFile("a.jsonl", str(file))
+    assert [block.fault is None for block in _plain(InputSplit(0, False, large, 10), 10)] == [False]
+    split = InputSplit(0, False, large, 10, place + 21)
+    assert [block.text for block in _plain(split, place + 30)] == [b"y" * 20 + b"\n"]
