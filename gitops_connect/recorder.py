@@ -273,8 +273,21 @@ class LedgerRecords:
     def _record_outcome(self, outcome: StepOutcome) -> None:
         if _is_in_effect(outcome):
             self._record_effect(outcome.step)
+        if outcome.is_foreign:
+            self._withdraw_creation(outcome.step)
         if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
             self._ledger.forget(self._cluster, outcome.step.connector)
+
+    def _withdraw_creation(self, step: Step) -> None:
+        """Undo `creating`: a connector of someone else is not deleted, and gets no initial offsets.
+
+        What an earlier process has recorded is kept: its request may have created the connector.
+        """
+        if step.connector not in self._situation.ownership:
+            self._ledger.disown(self._cluster, step.connector)
+        seed = step.offset_change
+        if seed is not None and seed.name not in self._situation.offsets.records:
+            self._offset_changes.drop(self._cluster, seed.name)
 
     def _record_effect(self, step: Step) -> None:
         """Record the connector when its last step took effect, whether or not the connector works then.

@@ -442,6 +442,32 @@ class TestOutcomes:
         assert len(found) == 1
         assert (owned(ledger), len(ledger.offset_changes.records(CLUSTER))) == ({"orders": Origin.CREATED}, 1)
 
+    @pytest.mark.parametrize("earlier", [False, True], ids=["new", "begun by an earlier process"])
+    def test_a_connector_that_someone_else_creates_after_the_plan_is_not_managed(
+        self, ledger: WatchedLedger, *, earlier: bool
+    ) -> None:
+        """It would be deleted with its document, and would be stopped for its initial offsets."""
+        seed = change(seed_name(ORDERS), "orders", "seed")
+        if earlier:
+            ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
+            ledger.offset_changes.mark(CLUSTER, record(seed, "intended"))
+        about = situation(
+            [wanted("orders", initial_offsets=seed)],
+            owned=ledger.ownership(CLUSTER),
+            offsets=OffsetSituation(
+                ledger.offset_changes.records(CLUSTER), manifests={seed.name: current_offsets(a=1)}
+            ),
+        )
+        planned = plan(about)
+        step = planned.steps[0]
+        assert (step.action, step.offset_change is not None) == (Action.CREATE, True)
+        records = LedgerRecords(ledger, about, planned, ManualClock())
+        records.creating(ORDERS, step.offset_change)
+        assert (owned(ledger).keys(), ledger.offset_changes.records(CLUSTER).keys()) == ({"orders"}, {seed.name})
+        records.after([StepOutcome(step, Result.FAILED, is_foreign=True)], [].append)
+        left = ({"orders"}, {seed.name}) if earlier else (set(), set())
+        assert (owned(ledger).keys(), ledger.offset_changes.records(CLUSTER).keys()) == left
+
     def test_a_process_that_is_killed_has_recorded_all_of_an_outcome_or_nothing(self, ledger: WatchedLedger) -> None:
         records, planned = self.records(ledger)
         for table in ("ownership", "steps"):

@@ -111,6 +111,7 @@ class ConnectorRun:
         secrets = self._secrets()
         message = "; ".join(filter(None, [mask(ending.message, secrets), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
+        outcome = replace(outcome, is_foreign=ending.is_foreign)
         if self.exchanges:
             last, count = self.exchanges[-1], len(self.exchanges)
             request = f"{last.request} (the last of {count} requests)" if count > 1 else last.request

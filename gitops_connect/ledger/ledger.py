@@ -144,6 +144,11 @@ class Ledger:
             for table in (OWNERSHIP, RESTART_REQUESTS, CONFIG_HISTORIES, SUSPENSIONS, STOPPED, ROLLOUTS):
                 connection.execute(delete(table).filter_by(cluster=cluster, connector=connector))
 
+    def disown(self, cluster: ClusterName, connector: ConnectorName) -> None:
+        """Remove the record that the connector is managed. Everything else about it is kept."""
+        with self._write() as connection:
+            connection.execute(delete(OWNERSHIP).filter_by(cluster=cluster, connector=connector))
+
     def suspensions(self, cluster: ClusterName) -> Suspensions:
         found = dict(self._suspensions.of(cluster))
         whole = found.pop(_WHOLE_CLUSTER, None)

@@ -292,6 +292,16 @@ def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(
     assert "found another config (keys that differ: k)" in outcome.message
 
 
+@pytest.mark.parametrize("lost", [False, True], ids=["answered", "an answer was lost"])
+def test_only_a_create_that_was_never_carried_out_shows_that_the_connector_is_of_someone_else(
+    clock: ManualClock, *, lost: bool
+) -> None:
+    cluster = MemoryCluster(clock, connector("a", RUNNING, {"k": "another"}))
+    cluster.faults["create", "a"].extend([Fault(LOST)] if lost else [])
+    (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
+    assert (outcome.result, outcome.is_foreign) == (BAD, not lost)
+
+
 def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a", STOPPED, {"p": "********"}))
     cluster.faults["configure", "a"].append(Fault(LOST))
