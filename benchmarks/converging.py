@@ -1,133 +1,161 @@
-"""Creates 200 connectors on a real Connect with gitops-connect, changes their configs, and does so with plain requests.
+"""Creates connectors on a real Connect with gitops-connect and with plain requests, and changes their configs.
 
-The loop uses one connection, and sends each POST after the answer to the one before. It ends with the last answer, when
-some connectors may not run yet. gitops-connect ends when every connector runs and is recorded. Another loop sends eight
-requests at a time, which shows how much of the time is Connect's own, and changes the configs in the same way. The
-three take turns at being the first, and all connectors are deleted in between.
+gitops-connect validates each config, reads the offsets that an earlier connector has left, and ends when every
+connector is recorded in its declared state. It is compared with plain requests, eight at a time: with POSTs alone,
+which end with the last answer; with POSTs until every connector is seen in its state; and with the same requests as
+gitops-connect until then. Every measurement has a new sandbox: to delete connectors takes longer than to create them.
 """
 
 from __future__ import annotations
 
-import statistics
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import requests
 
 from benchmarks.documents import Layout, Workplace, config, name
-from benchmarks.figures import Figure, NotMeasured, median
+from benchmarks.figures import Figure, NotMeasured, compared
 from benchmarks.opened import Opened, opened
 from gitops_connect.errors import SandboxFailed
 from gitops_connect.model.outcomes import Result
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 
 TITLE = "Converging on the sandbox"
-COUNT = 200
+FEW, MANY = 200, 1000
 ROUNDS = 3
-LIMIT, EAGER_LIMIT = 1.2, 1.1
-EAGER = 8
-_DELETES = 32
+LIMIT = 1.1
+AT_ONCE = 8
 CHANGED = {"batch.size": "1001"}
+_WARM_UP = 30
 
 
 @dataclass
 class _Contest:
-    """One real worker, and the ways to create connectors on it."""
+    """A real worker, and the ways to create `count` connectors in a state on it."""
 
     directory: Path
     url: str
+    count: int
+    state: str
     session: requests.Session = field(default_factory=requests.Session)
 
-    def raw(self, prefix: str, count: int = COUNT) -> float:
-        """One POST after another."""
+    def posts(self) -> float:
+        """Only POSTs, up to the last answer."""
+        return self._all(self._post)
+
+    def seen(self) -> float:
+        """Only POSTs, until every connector is seen in its state."""
+        return self._all(self._post) + self._settled()
+
+    def same(self) -> float:
+        """The requests of gitops-connect."""
+        return self._all(self._validate_and_post) + self._settled()
+
+    def ours(self) -> float:
+        """A reconciliation, from reading the repository to the last record."""
+        with self._product() as (product, _):
+            return _cycle(product, self.count)
+
+    def changes(self) -> tuple[float, float]:
+        """A reconciliation that changes each config, and eight PUTs at a time that change them again."""
+        with self._product() as (product, workplace):
+            _cycle(product, self.count)
+            workplace.declare(**CHANGED)
+            return _cycle(product, self.count), self._all(self._put)
+
+    def _all(self, send: Callable[[int], None]) -> float:
         began = time.monotonic()
-        for number in range(count):
-            self._post(prefix, number)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(send, range(self.count)))
         return time.monotonic() - began
 
-    def eager(self, prefix: str) -> tuple[float, float]:
-        """Eight POSTs at a time, and then eight PUTs."""
-        return self._all(self._post, prefix), self._all(self._put, prefix)
+    def _settled(self) -> float:
+        began, tasks = time.monotonic(), [] if self.state == "stopped" else [self.state.upper()]
+        while True:
+            found = self.session.get(f"{self.url}/connectors?expand=status", timeout=100).json()
+            states = [one["status"] for key, one in found.items() if not key.startswith("warm-up")]
+            there = [one for one in states if one["connector"]["state"] == self.state.upper()]
+            if sum([task["state"] for task in one["tasks"]] == tasks for one in there) == self.count:
+                return time.monotonic() - began
+            time.sleep(0.2)
 
-    def _all(self, send: Callable[[str, int], None], prefix: str) -> float:
-        began = time.monotonic()
-        with ThreadPoolExecutor(EAGER) as pool:
-            list(pool.map(partial(send, prefix), range(COUNT)))
-        return time.monotonic() - began
-
-    def ours(self, prefix: str) -> tuple[float, float]:
-        """Two reconciliations, each from reading the repository to the last record."""
-        workplace = Workplace(self.directory / prefix, COUNT, Layout.FILE_EACH)
-        workplace.create(self.url, prefix)
+    @contextmanager
+    def _product(self) -> Iterator[tuple[Opened, Workplace]]:
+        workplace = Workplace(self.directory / "workplace", self.count, Layout.FILE_EACH, self.state)
+        workplace.create(self.url)
         with opened(workplace) as product:
-            created = _cycle(product)
-            workplace.declare(prefix, **CHANGED)
-            return created, _cycle(product)
+            yield product, workplace
 
-    def clear(self) -> None:
-        """Delete everything, and wait until it is gone."""
-        while names := self.session.get(f"{self.url}/connectors", timeout=100).json():
-            with ThreadPoolExecutor(_DELETES) as pool:
-                list(pool.map(lambda one: requests.delete(f"{self.url}/connectors/{one}", timeout=100), names))
+    def warm_up(self) -> None:
+        for number in range(_WARM_UP):
+            self._post(number, "warm-up")
 
-    def _post(self, prefix: str, number: int) -> None:
-        body = {"name": name(number, prefix), "config": config(number)}
+    def _post(self, number: int, prefix: str = "orders") -> None:
+        body = {"name": name(number, prefix), "config": config(number), "initial_state": self.state.upper()}
         self.session.post(f"{self.url}/connectors", json=body, timeout=100).raise_for_status()
 
-    def _put(self, prefix: str, number: int) -> None:
-        url = f"{self.url}/connectors/{name(number, prefix)}/config"
-        self.session.put(url, json=config(number) | CHANGED, timeout=100).raise_for_status()
+    def _validate_and_post(self, number: int) -> None:
+        declared = {**config(number), "name": name(number)}
+        url = f"{self.url}/connector-plugins/{declared['connector.class']}/config/validate"
+        self.session.put(url, json=declared, timeout=100).raise_for_status()
+        self._post(number)
+        self.session.get(f"{self.url}/connectors/{name(number)}/offsets", timeout=100)
+
+    def _put(self, number: int) -> None:
+        url = f"{self.url}/connectors/{name(number)}/config"
+        self.session.put(url, json=config(number) | {"batch.size": "1002"}, timeout=100).raise_for_status()
 
 
-def _cycle(product: Opened) -> float:
+def _cycle(product: Opened, count: int) -> float:
     began = time.monotonic()
     outcome = product.cycle()
     elapsed = time.monotonic() - began
-    if [step.result for step in outcome.steps] != [Result.APPLIED] * COUNT:
-        raise NotMeasured(f"not all {COUNT} were applied: {outcome.failed[:1]}")
+    if [step.result for step in outcome.steps] != [Result.APPLIED] * count:
+        raise NotMeasured(f"not all {count} were applied: {outcome.failed[:1]}")
     return elapsed
+
+
+@contextmanager
+def _contest(directory: Path, count: int, state: str) -> Iterator[_Contest]:
+    with tempfile.TemporaryDirectory(dir=directory) as place:
+        options = SandboxOptions(directory=Path(place, "sandbox"), workers=1, tied=True)
+        try:
+            sandbox = Sandbox.up(options)
+        except SandboxFailed as error:
+            raise NotMeasured(f"no sandbox: {error}") from error
+        with sandbox:
+            contest = _Contest(Path(place), sandbox.worker_urls[0], count, state)
+            contest.warm_up()
+            yield contest
+
+
+_WAYS: dict[str, Callable[[_Contest], float]] = {
+    f"{AT_ONCE} POSTs at a time": _Contest.posts,
+    f"{AT_ONCE} POSTs at a time, until all are seen": _Contest.seen,
+    f"the same requests, {AT_ONCE} at a time": _Contest.same,
+    "ours": _Contest.ours,
+}
 
 
 def measure(directory: Path) -> Iterator[Figure]:
     """Raises NotMeasured if no real Connect can be started here."""
-    options = SandboxOptions(directory=directory / "sandbox", workers=1, tied=True)
-    try:
-        sandbox = Sandbox.up(options)
-    except SandboxFailed as error:
-        raise NotMeasured(f"no sandbox: {error}") from error
-    with sandbox:
-        contest = _Contest(directory, sandbox.worker_urls[0])
-        contest.raw("warm-up", COUNT // 4)
-        contest.clear()
-        times = _rounds(contest)
-    raw = times["raw"]
-    (eager, eager_changes), (ours, changes) = (zip(*times[kind], strict=True) for kind in ("eager", "ours"))
-    yield median(Figure(f"raw creation of {COUNT}, one POST after another, elapsed", 0, "s"), raw)
-    yield median(Figure(f"raw creation of {COUNT}, {EAGER} POSTs at a time, elapsed", 0, "s"), eager)
-    yield median(Figure(f"ours, {COUNT} created, seen to run and recorded, elapsed", 0, "s"), ours)
-    yield Figure("ours against raw", _ratio(ours, raw), "times", LIMIT)
-    yield Figure(f"ours against {EAGER} POSTs at a time", _ratio(ours, eager), "times", EAGER_LIMIT)
-    yield median(Figure(f"raw change of {COUNT} configs, {EAGER} PUTs at a time, elapsed", 0, "s"), eager_changes)
-    yield median(Figure(f"ours, {COUNT} configs changed, elapsed", 0, "s"), changes)
-    yield Figure(f"ours against {EAGER} PUTs at a time", _ratio(changes, eager_changes), "times", EAGER_LIMIT)
-
-
-def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    return statistics.median(ours) / statistics.median(theirs)
-
-
-def _rounds(contest: _Contest) -> dict[str, list[Any]]:
-    kinds: list[tuple[str, Callable[[str], Any]]]
-    kinds = [("raw", contest.raw), ("ours", contest.ours), ("eager", contest.eager)]
-    times: dict[str, list[Any]] = {kind: [] for kind, _ in kinds}
-    for number in range(ROUNDS):
-        for kind, create in kinds:
-            times[kind].append(create(f"{kind}-{number}"))
-            contest.clear()
-        kinds = [*kinds[1:], kinds[0]]
-    return times
+    directory.mkdir(parents=True, exist_ok=True)
+    for count, state, rounds in ((FEW, "running", ROUNDS), (MANY, "stopped", 1)):
+        times: dict[str, list[float]] = {way: [] for way in _WAYS}
+        for turn in range(rounds):
+            ways = list(_WAYS.items())
+            for way, create in ways[turn % len(ways) :] + ways[: turn % len(ways)]:
+                with _contest(directory, count, state) as contest:
+                    times[way].append(create(contest))
+        ours = times.pop("ours")
+        for way, theirs in times.items():
+            yield compared(Figure(f"{count} {state} connectors created", 0, "s", LIMIT), ours, way, theirs)
+    with _contest(directory, FEW, "running") as contest:
+        changed, puts = contest.changes()
+    figure = Figure(f"configs of {FEW} running connectors changed", 0, "s", LIMIT)
+    yield compared(figure, [changed], f"{AT_ONCE} PUTs at a time", [puts])

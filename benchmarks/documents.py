@@ -39,7 +39,7 @@ def name(number: int, prefix: str = "orders") -> str:
     return f"{prefix}-{number:05}"
 
 
-def document(number: int, prefix: str = "orders", **changed: str) -> str:
+def document(number: int, prefix: str = "orders", state: str = "running", **changed: str) -> str:
     """The document of that connector; `changed` keys have other values."""
     settings = config(number) | changed
     plugin, tasks = settings.pop("connector.class"), settings.pop("tasks.max")
@@ -47,7 +47,7 @@ def document(number: int, prefix: str = "orders", **changed: str) -> str:
     return (
         "apiVersion: gitops-connect/v1\nkind: Connector\nmetadata:\n"
         f"  name: {name(number, prefix)}\n  labels: {{team: payments}}\n"
-        f"spec:\n  class: {plugin}\n  tasksMax: {tasks}\n  state: running\n  config:\n{lines}"
+        f"spec:\n  class: {plugin}\n  tasksMax: {tasks}\n  state: {state}\n  config:\n{lines}"
     )
 
 
@@ -58,6 +58,7 @@ class Workplace:
     directory: Path
     count: int
     layout: Layout
+    state: str = "running"
 
     @property
     def repository(self) -> Path:
@@ -83,7 +84,7 @@ class Workplace:
         """Write and commit all documents; `changed` keys have other values than those of `config`."""
         for start in range(0, self.count, self.layout.value):
             numbers = range(start, start + self.layout.value)
-            text = "---\n".join(document(number, prefix, **changed) for number in numbers)
+            text = "---\n".join(document(number, prefix, self.state, **changed) for number in numbers)
             self._file(start).write_text(text, encoding="utf-8")
         self._commit()
 

@@ -128,11 +128,6 @@ class LargeFile:
     def is_parquet(self) -> bool:
         return self.path.lower().endswith(".parquet")
 
-    @property
-    def is_packed(self) -> bool:
-        """True if the content is larger than the file."""
-        return self.is_parquet or bool(self.compression)
-
 
 @dataclass(frozen=True, slots=True)
 class SavedOffsets:

@@ -230,9 +230,8 @@ class SparkChecks:
             return check.carry_out(manifests, job, check.SparkEngine(session, self.say, left=self.left))
 
     def needs_spark(self, manifests: Sequence[LargeManifest]) -> bool:
-        """Whether Spark checks them. Nobody knows how large the content of a compressed file is. Raises OSError."""
-        is_packed = any(file.is_packed for one in manifests for file in one.all_files)
-        return is_packed or _size(manifests) >= self.sessions.settings.min_size
+        """Whether Spark checks them. Raises OSError."""
+        return _size(manifests) >= self.sessions.settings.min_size
 
     def _processes(self, manifests: Sequence[LargeManifest]) -> AbstractContextManager[Sequence[Session]]:
         return self.sessions.without_spark(min(os.cpu_count() or 1, _size(manifests) // _PROCESS))
@@ -262,7 +261,9 @@ class SparkChecks:
 
 
 def _size(manifests: Sequence[LargeManifest]) -> int:
-    return sum(Path(file.path).stat().st_size for one in manifests for file in one.all_files)
+    from gitops_connect.offsets.spark.input_splits import content_size  # noqa: PLC0415 - it may not be installed
+
+    return content_size(manifests)
 
 
 def check_manifests(

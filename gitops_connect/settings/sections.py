@@ -497,7 +497,7 @@ class SparkSettings:
     min_size: Size = Size(2 * 2**30)
     """Spark checks large manifests if, together with the current offsets, they have at least this size. Otherwise,
     processes on this machine check them, without the time that Spark needs to start. With 0, Spark checks all of them.
-    It always checks compressed files and Parquet."""
+    A compressed file counts as ten times its size, and each row of Parquet as 128 bytes."""
     uris: tuple[str, ...] = ()
     """Allowed values of `manifest.uri` in documents (glob patterns). By default, none: anyone who can write to the
     repository could otherwise make gitops-connect read any file."""

@@ -79,7 +79,7 @@ def parse_all(blobs: Iterable[Blob]) -> Manifest:
 def _text_of(blob: Blob, at_most: int) -> tuple[Format, str, int]:
     form, compression = format_of(blob.path)
     if form is Format.PARQUET:
-        raise Unreadable(TOO_LARGE, "Parquet is read on Spark, not in this process")
+        raise Unreadable(TOO_LARGE, "Parquet is read in other processes, not in this one")
     return form, *text_of(blob.content, compression, at_most)
 
 

@@ -38,7 +38,14 @@ from gitops_connect.offsets.formats.field_places import is_json, locate_in
 from gitops_connect.offsets.rules.rules import diagnose
 from gitops_connect.offsets.rules.small import SHOWN, rest
 from gitops_connect.offsets.spark.check_job import FOUND, ROWS, BlockResult, Job, ManifestTask, TypeExamples
-from gitops_connect.offsets.spark.input_splits import BUCKET, SPLIT_SIZE, InputSplit, blocks_of, input_splits
+from gitops_connect.offsets.spark.input_splits import (
+    BUCKET,
+    SPLIT_SIZE,
+    InputSplit,
+    blocks_of,
+    content_size,
+    input_splits,
+)
 from gitops_connect.offsets.spark.job_files import JobDirectories
 from gitops_connect.offsets.spark.join import BucketResult, Moves, compare_buckets
 from gitops_connect.offsets.spark.layouts import LineBuffer, LineFormat
@@ -55,8 +62,6 @@ from gitops_connect.offsets.spark.violations import (
 )
 from gitops_connect.spark.session import Say, Session, map_in_arrow, stages_done
 
-_PACKED = 10
-"""The factor by which a compressed manifest grows, or a little more."""
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
 _SPLITS = 32
@@ -81,9 +86,7 @@ def carry_out(manifests: Sequence[LargeManifest], job: Job, engine: Engine) -> l
     the patches of manifests that nothing blocks and whose current offsets are known, and one for `violations.parquet`,
     with all violations. Raises SparkFailed if Spark fails, OSError if a file cannot be read or written here.
     """
-    files = [file for one in manifests for file in one.all_files]
-    size = sum(Path(one.path).stat().st_size * (_PACKED if one.is_packed else 1) for one in files)
-    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-size // BUCKET)))
+    job = replace(job, buckets=max(job.buckets, engine.parallelism, -(-content_size(manifests) // BUCKET)))
     try:
         results = Results(manifests, job, engine.compare(job))
         if results.are_unsure:

@@ -15,7 +15,7 @@ from gitops_connect.model.manifests import LargeFile, LineFault
 from gitops_connect.offsets.context import LargeManifest
 from gitops_connect.offsets.formats.content import fault_of, unpack
 from gitops_connect.offsets.spark.layouts import LineBuffer
-from gitops_connect.offsets.spark.parquet_rows import ColumnBuffer, groups_of, rows_of
+from gitops_connect.offsets.spark.parquet_rows import ColumnBuffer, groups_of, rows_in, rows_of
 
 SPLIT_SIZE = 8 * 1024 * 1024
 """Bytes of a split, and about those of a block: they fit into a processor's cache, and Spark moves them in one row."""
@@ -26,6 +26,10 @@ _CELL = 128 * 1024
 times buckets, would grow with the square of the size."""
 MAX_SPLITS = 2**20
 """Splits of one job; splits grow if the files are larger than that."""
+_PACKED = 10
+"""The factor by which a compressed manifest grows, or a little more."""
+_ROW = 128
+"""Bytes of a row of Parquet as a line, about."""
 MAX_LINE = 16 * 1024 * 1024
 """Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
 
@@ -79,6 +83,17 @@ class Block:
     @property
     def lines(self) -> int:
         return self.data.count(b"\n") if isinstance(self.data, bytes) else len(self.data)
+
+
+def content_size(manifests: Iterable[LargeManifest]) -> int:
+    """About how many bytes all files have as lines. Raises OSError."""
+    return sum(_content_size(file) for one in manifests for file in one.all_files)
+
+
+def _content_size(file: LargeFile) -> int:
+    if file.is_parquet:
+        return rows_in(file.path) * _ROW
+    return Path(file.path).stat().st_size * (_PACKED if file.compression else 1)
 
 
 def input_splits(manifests: Sequence[LargeManifest], smallest: int = SPLIT_SIZE) -> list[InputSplit]:

@@ -45,6 +45,15 @@ class _Unfit(Exception):
     """The file is not a manifest."""
 
 
+def rows_in(path: str) -> int:
+    """The number of rows; 0 for a damaged file. Raises OSError if the file cannot be read."""
+    try:
+        with _opened(path) as file:
+            return int(file.metadata.num_rows)
+    except _Unfit:
+        return 0
+
+
 def groups_of(path: str, size: int) -> list[tuple[int, int]]:
     """Ranges of row groups, each of about `size` bytes. A damaged file is one split, which reports the damage.
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from psutil import pid_exists
+from pyarrow.json import read_json
 from support.files.manifests import MIRROR, mirrored, offsets
 from support.spark.large_engine import Case, filed, in_process, jsonl, patch_by_small, sent
 from support.spark.manifests_held import planted
 from support.waiting import await_that
 
 from gitops_connect.errors import SparkFailed, SparkUnusable
+from gitops_connect.model.manifests import LargeFile
 from gitops_connect.offset_changes.manifest_source import SparkChecks
 from gitops_connect.offsets.spark.check import LocalEngine
 from gitops_connect.settings.coerce import Size
@@ -24,6 +29,7 @@ from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
 
 pytestmark = pytest.mark.slow
+BYTES = random.Random(1)  # noqa: S311 - not secret
 CASE = Case(jsonl(mirrored(n, n % 9) for n in range(9000)), MIRROR, offsets(*(mirrored(n, 4) for n in range(0, 99, 2))))
 
 
@@ -51,12 +57,30 @@ def test_the_offsets_to_send_are_written(checks: SparkChecks, tmp_path: Path) ->
     assert sent(verdict) == patch_by_small(CASE)
 
 
-@pytest.mark.parametrize(
-    "case", [Case(jsonl(mirrored(n) for n in range(20_000)), MIRROR), Case(b"", name="a.jsonl.gz")]
-)
-def test_what_is_larger_or_compressed_needs_spark(checks: SparkChecks, tmp_path: Path, case: Case) -> None:
-    with pytest.raises(SparkUnusable, match="Spark was started"):
-        checks.check([filed(case, tmp_path / "m")])
+@pytest.mark.parametrize(("rows", "needed"), [(5_000, False), (20_000, True)])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
+def test_what_is_larger_needs_spark(checks: SparkChecks, tmp_path: Path, name: str, rows: int, *, needed: bool) -> None:
+    manifest = filed(Case(jsonl(mirrored(n) for n in range(rows)), MIRROR), tmp_path / "m")
+    if name == "a.parquet":
+        pq.write_table(read_json(manifest.files[0].path), tmp_path / name)
+        manifest = replace(manifest, files=(LargeFile(name, str(tmp_path / name)),))
+    if needed:
+        with pytest.raises(SparkUnusable, match="Spark was started"):
+            checks.check([manifest])
+    else:
+        (verdict,) = checks.check([manifest])
+        assert (verdict.entries, verdict.errors) == (rows, 0)
+
+
+@pytest.mark.parametrize(("size", "needed"), [(90_000, False), (110_000, True)])
+def test_a_compressed_file_counts_ten_times(checks: SparkChecks, tmp_path: Path, size: int, *, needed: bool) -> None:
+    manifest = filed(Case(BYTES.randbytes(size), name="a.jsonl.gz"), tmp_path / "m")
+    assert checks.needs_spark([manifest]) == needed
+
+
+def test_a_damaged_parquet_file_needs_no_spark(checks: SparkChecks, tmp_path: Path) -> None:
+    (verdict,) = checks.check([filed(Case(b"PAR1 and nothing else", name="a.parquet"), tmp_path / "m")])
+    assert [one.rule for one in verdict.diagnostics] == ["manifest/format"]
 
 
 def test_the_current_offsets_count(checks: SparkChecks, tmp_path: Path) -> None:
