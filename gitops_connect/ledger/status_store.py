@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
 from operator import attrgetter
@@ -108,10 +109,16 @@ class StatusStore:
         query = select(*STEPS.c[tuple(_FIELDS)]).where(*conditions_of(chosen)).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
+        with self._reading_steps() as connection:
+            return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+
+    @contextmanager
+    def _reading_steps(self) -> Iterator[Connection]:
+        """Not all steps are checked when the ledger is opened."""
         try:
             with self._database.read() as connection:
-                return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
-        except (KeyError, ValueError) as error:  # not all steps are checked when the ledger is opened
+                yield connection
+        except (KeyError, ValueError) as error:
             raise LedgerUnusable(f"the ledger {self._database.place} is damaged: table steps: {error}") from error
 
     def whole_history(self, chosen: HistoryFilter) -> Iterator[JournalEntry]:
@@ -120,6 +127,18 @@ class StatusStore:
         while page:
             yield from page
             page = self.history(chosen, before=page[-1].id, limit=_PAGE) if len(page) == _PAGE else []
+
+    def last_actors(self, after: int | None = None) -> list[tuple[int, ClusterName, ConnectorName, ActorKind]]:
+        """The last step of each connector; with `after`, each step with a larger id. The last step comes last.
+
+        A skipped step changed nothing.
+        """
+        chosen = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
+        last = select(func.max(STEPS.c.id)).where(chosen).group_by(STEPS.c.cluster, STEPS.c.connector)
+        query = select(*STEPS.c["id", "cluster", "connector", "actor"]).order_by(STEPS.c.id)
+        query = query.where(STEPS.c.id.in_(last) if after is None else and_(STEPS.c.id > after, chosen))
+        with self._reading_steps() as connection:
+            return [(row.id, row.cluster, row.connector, row.actor) for row in connection.execute(query)]
 
     def author_of(self, cluster: ClusterName, revision: Revision) -> str:
         """The author of a commit that was reconciled before; empty if no step was recorded with it."""
