@@ -24,7 +24,8 @@ from starlette.exceptions import HTTPException
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.hold import HoldKind
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.outcomes import ActorKind
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.verdict_rules import DOCUMENT_ERRORS
@@ -44,6 +45,10 @@ _NEVER = 2**53
 """After all times: since when a connector has its health is not known."""
 
 SortKey = tuple[Any, ...]
+
+
+Actors = Mapping[ClusterName, Mapping[ConnectorName, ActorKind]]
+"""What kind of actor changed each connector last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,18 +84,23 @@ _GROUPS: Mapping[str, Callable[[ConnectorStatus], str]] = {
 SORTS, GROUPS = tuple(_SORTS), tuple(_GROUPS)
 VERDICTS = tuple(kind.value for kind in VerdictKind)
 BLOCKS = (DOCUMENT_ERRORS, *(kind.value for kind in HoldKind))
+USUAL_COLUMNS = ("cluster", "cause", "since", "class")
+COLUMNS = (*USUAL_COLUMNS, "state", "tasks", "labels")
+"""The columns after the verdict and the name, which are always there."""
 _VALUES: Mapping[str, Sequence[str]] = {
     "verdict": VERDICTS,
     "blocked-by": BLOCKS,
+    "actor": tuple(one.value for one in ActorKind),
     "sync": tuple(one.value for one in Sync),
     "health": tuple(one.value for one in Health),
     "sort": SORTS,
     "group": ("", *GROUPS),
     "dir": ("asc", "desc"),
     "attention": ("0", "1", "true", "false", "on"),
+    "columns": COLUMNS,
 }
 """What a parameter may be; other parameters may be any text."""
-_REPEATED = ("cluster", "verdict", "blocked-by", "class", "label", "sync", "health")
+_REPEATED = ("cluster", "verdict", "blocked-by", "class", "label", "actor", "sync", "health")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +108,8 @@ class ConnectorQuery:
     """Which connectors are listed, and how. `chosen` has the values of each repeated parameter: one of them must match.
 
     All `words` must be in the name, the class, the file or the cause, and none that begins with `-` may be. `after` is
-    the sort key of the last connector of the page before; None for the first page.
+    the sort key of the last connector of the page before; None for the first page. Without `columns`, the list has the
+    usual ones.
     """
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -110,6 +121,7 @@ class ConnectorQuery:
     group: str = ""
     after: SortKey | None = None
     size: int = USUAL_SIZE
+    columns: tuple[str, ...] = ()
 
     @staticmethod
     def of(params: QueryParams, size: int = USUAL_SIZE) -> ConnectorQuery:
@@ -130,8 +142,9 @@ class ConnectorQuery:
             params.get("sort") or "severity",
             params.get("dir") == "desc",
             params.get("group", ""),
-            _decoded(params["after"]) if params.get("after") else None,
+            decoded_key(params["after"]) if params.get("after") else None,
             size,
+            tuple(one for one in COLUMNS if one in params.getlist("columns")),
         )
 
     @property
@@ -150,6 +163,7 @@ class ConnectorQuery:
             "dir": "desc" if self.descending else "",
             "group": self.group,
             "size": "" if self.size == USUAL_SIZE else self.size,
+            "columns": self.columns,
             **changed,
         }
         lists = {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
@@ -170,12 +184,12 @@ def _reject(name: str, why: str) -> NoReturn:
     raise HTTPException(400, f"{name}: {why}")
 
 
-def _encoded(key: SortKey) -> str:
+def encoded_key(key: SortKey) -> str:
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
-def _decoded(text: str) -> SortKey:
-    """Raises HTTPException (400) for a text that is not from this server."""
+def decoded_key(text: str) -> SortKey:
+    """Where a page ended. Raises HTTPException (400) for a text that is not from this server."""
     try:
         key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
     except (binascii.Error, ValueError, RecursionError):
@@ -278,11 +292,11 @@ class ClusterIndex(RowIndex):
 
 
 class Index(RowIndex):
-    """The connectors of several clusters."""
+    """The connectors of several clusters. `last_actors` is called only if a query chooses actors."""
 
-    def __init__(self, clusters: Mapping[ClusterName, ClusterIndex]) -> None:
+    def __init__(self, clusters: Mapping[ClusterName, ClusterIndex], last_actors: Callable[[], Actors] = dict) -> None:
         super().__init__()
-        self.clusters = clusters
+        self.clusters, self._last_actors = clusters, last_actors
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -300,6 +314,8 @@ class Index(RowIndex):
     def select(self, query: ConnectorQuery) -> Selection:
         """A page of the connectors that the query selects."""
         base, tests = self._of(query.chosen.get("cluster")), [*_tests(query)]
+        if actors := query.chosen.get("actor"):
+            tests.append(_has_actor(self._last_actors(), actors))
         rows = base.ordered(query)
         for test in tests:
             rows = [row for row in rows if test(row)]
@@ -354,6 +370,11 @@ def _lacks(word: str) -> Callable[[Row], bool]:
     return lambda row: word not in row.text
 
 
+def _has_actor(known: Actors, actors: Sequence[str]) -> Callable[[Row], bool]:
+    kinds, none = [ActorKind(one) for one in actors], dict[ConnectorName, ActorKind]()
+    return lambda row: known.get(row.status.cluster, none).get(row.status.name) in kinds
+
+
 def _is_one_of(value_of: Callable[[ConnectorStatus], str], wanted: Sequence[str]) -> Callable[[Row], bool]:
     return lambda row: value_of(row.status) in wanted
 
@@ -393,13 +414,14 @@ def _page(
             _reject("after", "it is of a list with another order")
     page = rows[start : start + query.size]
     has_more = start + query.size < len(rows)
-    return page, _encoded(key(page[-1])) if has_more else None
+    return page, encoded_key(key(page[-1])) if has_more else None
 
 
 class Fleet:
-    """The index of the latest snapshot. Safe for several threads."""
+    """The index of the latest snapshot. Safe for several threads, as `last_actors` has to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_actors: Callable[[], Actors] = dict) -> None:
+        self._last_actors = last_actors
         self._lock = threading.Lock()
         self._known: dict[ClusterName, ClusterIndex] = {}
         self._index = Index({})
@@ -412,7 +434,7 @@ class Fleet:
                 any(self._known.get(name) is not one for name, one in found.items())
                 or found.keys() != self._known.keys()
             ):
-                self._known, self._index = found, Index(found)
+                self._known, self._index = found, Index(found, self._last_actors)
             return self._index
 
     def _of(self, name: ClusterName, view: ClusterView) -> ClusterIndex:
