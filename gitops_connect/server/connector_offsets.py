@@ -22,8 +22,8 @@ class OffsetLine:
     """A partition with its current offset: a position in a Kafka partition, or what Connect returns. None: not known.
 
     `age` is how long the first of the unread `records` waits, `moved` the difference to the position in the measurement
-    before, and `since` when exactly this offset was first seen. `change` is the next offset change of the partition, and
-    `target` its offset after that: None if it has none then.
+    before, and `since` when exactly this offset was first seen. `change` is the next offset change of the partition,
+    and `target` its offset after that: None if it has none.
     """
 
     partition: PartitionText

@@ -11,7 +11,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -47,7 +47,7 @@ _NEVER = 2**53
 SortKey = tuple[Any, ...]
 
 
-Actors = Mapping[ClusterName, Mapping[ConnectorName, ActorKind]]
+Actors = Mapping[tuple[ClusterName, ConnectorName], ActorKind]
 """What kind of actor changed each connector last."""
 
 
@@ -62,6 +62,7 @@ class Row:
     severity: int
     rank: int
     text: str
+    id: tuple[ClusterName, ConnectorName]
 
     @property
     def key(self) -> SortKey:
@@ -235,7 +236,7 @@ def _row(status: ConnectorStatus) -> Row:
     rank = VerdictKind.DRIFT.severity if verdict.is_overdue else severity
     file = "" if status.location is None else status.location.file
     texts = (status.name, status.class_name, file, verdict.kind.value, verdict.cause, status.message, status.state)
-    return Row(status, severity, rank, "\n".join(texts).lower())
+    return Row(status, severity, rank, "\n".join(texts).lower(), (status.cluster, status.name))
 
 
 class RowIndex(ABC):
@@ -291,12 +292,29 @@ class ClusterIndex(RowIndex):
         return {one.name: one for one in self.connectors}
 
 
+class SomeRows(RowIndex):
+    """Some connectors of an index."""
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        super().__init__()
+        self._rows = rows
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._rows
+
+    @cached_property
+    def counts(self) -> Mapping[VerdictKind, int]:
+        return _counted(self._rows)
+
+
 class Index(RowIndex):
     """The connectors of several clusters. `last_actors` is called only if a query chooses actors."""
 
     def __init__(self, clusters: Mapping[ClusterName, ClusterIndex], last_actors: Callable[[], Actors] = dict) -> None:
         super().__init__()
         self.clusters, self._last_actors = clusters, last_actors
+        self._by_actor: tuple[Actors, Mapping[str, Sequence[Row]]] = {}, {}
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -313,9 +331,12 @@ class Index(RowIndex):
 
     def select(self, query: ConnectorQuery) -> Selection:
         """A page of the connectors that the query selects."""
-        base, tests = self._of(query.chosen.get("cluster")), [*_tests(query)]
+        clusters, tests = query.chosen.get("cluster"), [*_tests(query)]
         if actors := query.chosen.get("actor"):
-            tests.append(_has_actor(self._last_actors(), actors))
+            base = self._changed_by(actors)
+            tests += [] if clusters is None else [_is_one_of(lambda one: one.cluster, clusters)]
+        else:
+            base = self._of(clusters)
         rows = base.ordered(query)
         for test in tests:
             rows = [row for row in rows if test(row)]
@@ -330,6 +351,18 @@ class Index(RowIndex):
             return Selection(total, counts, groups=page, next=following)
         shown, following = _page(rows[::-1] if query.descending else rows, _SORTS[query.sort], query)
         return Selection(total, counts, [row.status for row in shown], next=following)
+
+    def _changed_by(self, actors: Sequence[str]) -> RowIndex:
+        """The connectors that one of these actors changed last. They are looked up again only after a new step."""
+        known = self._last_actors()
+        if self._by_actor[0] is not known:
+            found = defaultdict[str, list[Row]](list)
+            for row in self.rows:
+                if row.id in known:
+                    found[known[row.id].value].append(row)
+            self._by_actor = known, found
+        rows = [row for one in actors for row in self._by_actor[1].get(one, ())]
+        return SomeRows(rows if len(actors) == 1 else sorted(rows, key=lambda row: row.key))
 
     def _of(self, clusters: Sequence[str] | None) -> RowIndex:
         if clusters is None:
@@ -368,11 +401,6 @@ def _has(word: str) -> Callable[[Row], bool]:
 
 def _lacks(word: str) -> Callable[[Row], bool]:
     return lambda row: word not in row.text
-
-
-def _has_actor(known: Actors, actors: Sequence[str]) -> Callable[[Row], bool]:
-    kinds, none = [ActorKind(one) for one in actors], dict[ConnectorName, ActorKind]()
-    return lambda row: known.get(row.status.cluster, none).get(row.status.name) in kinds
 
 
 def _is_one_of(value_of: Callable[[ConnectorStatus], str], wanted: Sequence[str]) -> Callable[[Row], bool]:

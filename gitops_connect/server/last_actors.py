@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
 
 from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -17,18 +16,21 @@ _OVERLAP = 100
 class LastActors:
     """The actors of the last steps in the history. After the first time, only newer steps are read.
 
-    Safe for several threads.
+    Safe for several threads. What `read` returns never changes.
     """
 
     def __init__(self, status: StatusStore) -> None:
         self._status, self._lock = status, threading.Lock()
-        self._known = defaultdict[ClusterName, dict[ConnectorName, ActorKind]](dict)
+        self._known: Actors = {}
         self._last: int | None = None
 
     def read(self) -> Actors:
         """Raises what the methods of the ledger raise."""
         with self._lock:
             after = None if self._last is None else self._last - _OVERLAP
+            found = dict[tuple[ClusterName, ConnectorName], ActorKind]()
             for number, cluster, connector, kind in self._status.last_actors(after):
-                self._known[cluster][connector], self._last = kind, number
+                found[cluster, connector], self._last = kind, number
+            if not found.items() <= self._known.items():
+                self._known = {**self._known, **found}
             return self._known

@@ -148,9 +148,9 @@ def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(ledge
     ledger.status.record_steps(CLUSTERS[1], [entry(2, cluster=CLUSTERS[1], actor=person)])
     ledger.status.record_steps(LOCAL, [entry(3, actor=person, result="skipped"), entry(4, connector="", actor=person)])
     last = LastActors(ledger.status)
-    assert last.read() == {LOCAL: {"orders": restart}, CLUSTERS[1]: {"orders": person}}
+    assert last.read() == {(LOCAL, "orders"): restart, (CLUSTERS[1], "orders"): person}
     first, _ = ledger.status.record_steps(LOCAL, [entry(5, actor=person), entry(6, connector="lines", actor=restart)])
-    assert last.read() == {LOCAL: {"orders": person, "lines": restart}, CLUSTERS[1]: {"orders": person}}
+    assert last.read() == {(LOCAL, "orders"): person, (LOCAL, "lines"): restart, (CLUSTERS[1], "orders"): person}
     assert [one[2] for one in ledger.status.last_actors(after=first)] == ["lines"]
 
 
@@ -160,9 +160,9 @@ def test_a_step_that_appears_after_a_later_one_counts(place: LedgerPlace) -> Non
         ledger.status.record_steps(LOCAL, [entry(0, connector="lines"), entry(1)])
         place.run("UPDATE steps SET connector = '' WHERE connector = 'lines'")
         last = LastActors(ledger.status)
-        assert last.read()[LOCAL].keys() == {"orders"}
+        assert last.read().keys() == {(LOCAL, "orders")}
         place.run("UPDATE steps SET connector = 'lines' WHERE connector = ''")
-        assert last.read()[LOCAL].keys() == {"orders", "lines"}
+        assert last.read().keys() == {(LOCAL, "orders"), (LOCAL, "lines")}
 
 
 def test_a_damaged_step_that_is_too_old_to_be_checked_is_an_error_of_the_ledger(place: LedgerPlace) -> None:
