@@ -45,6 +45,8 @@ KEPT_STEPS = 100_000
 REMOVE_AFTER = 100
 """So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
 _PAGE = 1000
+_MOST_NEW = 10_000
+"""So many new steps are read faster one by one than the last one of each connector."""
 _STOPS = (Action.STOP, Action.CREATE)
 _ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
 _FIELDS = [one.name for one in fields(JournalEntry)]
@@ -129,15 +131,17 @@ class StatusStore:
             page = self.history(chosen, before=page[-1].id, limit=_PAGE) if len(page) == _PAGE else []
 
     def last_actors(self, after: int | None = None) -> list[tuple[int, ClusterName, ConnectorName, ActorKind]]:
-        """The last step of each connector; with `after`, each step with a larger id. The last step comes last.
+        """The last step of each connector; with `after`, each step with a larger id, if there are not too many of them.
 
-        A skipped step changed nothing.
+        The last step comes last. A skipped step changed nothing.
         """
         chosen = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
         last = select(func.max(STEPS.c.id)).where(chosen).group_by(STEPS.c.cluster, STEPS.c.connector)
         query = select(*STEPS.c["id", "cluster", "connector", "actor"]).order_by(STEPS.c.id)
-        query = query.where(STEPS.c.id.in_(last) if after is None else and_(STEPS.c.id > after, chosen))
         with self._reading_steps() as connection:
+            newest = connection.scalar(select(func.max(STEPS.c.id))) or 0
+            are_few = after is not None and newest - after <= _MOST_NEW
+            query = query.where(and_(STEPS.c.id > after, chosen) if are_few else STEPS.c.id.in_(last))
             return [(row.id, row.cluster, row.connector, row.actor) for row in connection.execute(query)]
 
     def author_of(self, cluster: ClusterName, revision: Revision) -> str:

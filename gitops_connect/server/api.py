@@ -27,7 +27,7 @@ from gitops_connect.server.connector_offsets import read_offsets
 from gitops_connect.server.error_answers import JSONAnswer
 from gitops_connect.server.fleet import ConnectorQuery
 from gitops_connect.server.openapi import document
-from gitops_connect.server.page_values import config_lines, rollout_lines, task_lines
+from gitops_connect.server.page_values import config_lines, recorded_line, rollout_lines, task_lines
 from gitops_connect.server.pages import plan_text
 from gitops_connect.server.served import (
     MOST,
@@ -160,15 +160,12 @@ def offset_changes(request: Request) -> Response:
         )
     ]
     found.sort(key=lambda each: each[1].since, reverse=True)
-    page, views = found[:limit], dict[ClusterName, ChangeViews]()
-    for name in {each for each, _ in page}:
-        views[name] = ChangeViews.of(name, one.snapshot.clusters[name].plan, one.directory)
+    page, known = found[:limit], one.snapshot.clusters
+    views = {name: ChangeViews.of(name, known[name].plan, one.directory) for name in {each for each, _ in page}}
     return JSONAnswer(
         {
             "total": sum(changes.count(name, connector, states) for name in clusters),
-            "operations": [
-                each for name, record in page for each in values.offset_change_values(views[name], [record])
-            ],
+            "operations": [values.offset_change_value(recorded_line(views[name], each), each) for name, each in page],
             "next": ChangeCursor.of(*page[-1]).text if len(found) > limit else None,
         }
     )

@@ -141,8 +141,10 @@ def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_di
     assert ledger.status.failed_steps(LOCAL) == {"orders": "configure failed: 400: no"}
 
 
-def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(ledger: Ledger) -> None:
-    """After the first time, only newer steps are read."""
+def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first time, only newer steps are read, if they are not too many."""
     restart, person = ActorKind.AUTOMATIC_RESTART, ActorKind.PERSON
     ledger.status.record_steps(LOCAL, [entry(0, actor=person), entry(1, actor=restart)])
     ledger.status.record_steps(CLUSTERS[1], [entry(2, cluster=CLUSTERS[1], actor=person)])
@@ -152,6 +154,9 @@ def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(ledge
     first, _ = ledger.status.record_steps(LOCAL, [entry(5, actor=person), entry(6, connector="lines", actor=restart)])
     assert last.read() == {(LOCAL, "orders"): person, (LOCAL, "lines"): restart, (CLUSTERS[1], "orders"): person}
     assert [one[2] for one in ledger.status.last_actors(after=first)] == ["lines"]
+    monkeypatch.setattr(status_store, "_MOST_NEW", 1)
+    ledger.status.record_steps(LOCAL, [entry(7), entry(8), entry(9)])
+    assert [one[2] for one in ledger.status.last_actors(after=first)] == ["orders", "lines", "orders"]
 
 
 def test_a_step_that_appears_after_a_later_one_counts(place: LedgerPlace) -> None:
