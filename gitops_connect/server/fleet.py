@@ -55,8 +55,8 @@ Actors = Mapping[tuple[ClusterName, ConnectorName], ActorKind]
 class Row:
     """A connector in the index, with the severity of its verdict. `text` is what a search looks through.
 
-    `id` is its cluster and its name. `rank` is 0 for the most urgent one; a suspension that lasts too long ranks last of
-    what needs attention.
+    `id` is its cluster and its name. `rank` is 0 for the most urgent one; a suspension that lasts too long ranks last
+    of what needs attention.
     """
 
     status: ConnectorStatus
