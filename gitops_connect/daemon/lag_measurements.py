@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from logging import WARNING
 
 from gitops_connect.daemon.events import NewItems, say
 from gitops_connect.daemon.state import DaemonState
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.lag import ConnectorLag, Lags
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.offset_changes.connector_lag import LagReads
 from gitops_connect.runtime import Runtime
 from gitops_connect.settings.sections import ClusterSettings
 
 _KEPT = 3
 """Intervals for which a lag is shown that could not be measured again."""
+_MOST_PARTITIONS = 20_000
+"""Partitions of a cluster that are kept, first those of the connectors with the largest lag. Each needs 300 bytes."""
 
 
 @dataclass(eq=False)
@@ -41,10 +44,20 @@ class LagMeasurements:
             connectors, unknown = client.connectors()
             found = self._read[1].measure(client, connectors, runtime.clock)
             there, problems = connectors.keys() | unknown, found.problems
-            lags = {**{name: one for name, one in lags.items() if name in there}, **found.lags}
+            measured = {name: one.after(lags.get(name)) for name, one in found.lags.items()}
+            lags = _bounded({**{name: one for name, one in lags.items() if name in there}, **measured})
         except GitopsConnectError as error:
             problems = [str(error)]
         kept = timedelta(seconds=_KEPT * settings.lag_interval)
         self.state.update_cluster(self.cluster, lags=lags, lag_kept=kept)
         for problem in self._problems.of(problems):
             say(WARNING, "lag_unknown", cluster=self.cluster, message=problem)
+
+
+def _bounded(lags: Lags) -> Lags:
+    """The lags, with at most `_MOST_PARTITIONS` partitions in all."""
+    left, found = _MOST_PARTITIONS, dict[ConnectorName, ConnectorLag]()
+    for name, lag in sorted(lags.items(), key=lambda one: -one[1].records):
+        found[name] = lag if len(lag.partitions) <= left else replace(lag, partitions=lag.partitions[:left])
+        left -= len(found[name].partitions)
+    return found

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from urllib.parse import quote, urlsplit
 
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.names import Revision
-from gitops_connect.model.revisions import is_commit
 from gitops_connect.settings.sections import ForgeKind, Settings
 
+_COMMIT_ID = re.compile("[0-9a-f]{40,64}")
+"""A revision may be a directory without Git, and the history may have any text."""
 _KNOWN = {"github.com": ForgeKind.GITHUB, "gitlab.com": ForgeKind.GITLAB, "codeberg.org": ForgeKind.GITEA}
 """The forges that are known by their host, so that a repository there needs no `[forge]`."""
 _APIS = {ForgeKind.GITHUB: "/api/v3", ForgeKind.GITLAB: "/api/v4", ForgeKind.GITEA: "/api/v1"}
@@ -33,12 +35,12 @@ class WebLinks:
         return location.under(self.directory)
 
     def commit(self, revision: Revision | None) -> str:
-        known = self.page and revision is not None and is_commit(revision)
+        known = self.page and revision is not None and _COMMIT_ID.fullmatch(revision)
         return f"{self.page}{_COMMIT[self.kind]}{revision}" if known else ""
 
     def line(self, location: Location | None, revision: Revision | None) -> str:
         """The line of a file at `place`."""
-        if location is None or revision is None or not self.page or not is_commit(revision):
+        if location is None or revision is None or not self.page or not _COMMIT_ID.fullmatch(revision):
             return ""
         path = quote(location.file, errors="replace")
         return f"{self.page}{_FILE[self.kind]}{revision}/{path}#L{location.line}"

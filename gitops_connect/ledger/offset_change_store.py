@@ -126,10 +126,30 @@ class OffsetChangeStore:
 
         With `states`, only those in one of them; with `after`, only those that entered their state later.
         """
-        query = select(*_COLUMNS).where(*_chosen(cluster, connector, states, after))
+        return self._last(_chosen(cluster, connector, states, after), limit)
+
+    def page(
+        self,
+        cluster: ClusterName,
+        connector: ConnectorName | None,
+        states: Collection[OffsetChangeState],
+        beyond: tuple[datetime, str | None],
+        limit: int,
+    ) -> list[OffsetChangeRecord]:
+        """What `latest` returns after a change that entered its state at this time.
+
+        Of the changes with the same time, those with later names are returned; without a name, none of them.
+        """
+        since, name = beyond
+        rest = (
+            (_OF.since <= since, or_(_OF.since < since, _OF.name > name)) if name is not None else (_OF.since < since,)
+        )
+        return self._last((*_chosen(cluster, connector, states, None), *rest), limit)
+
+    def _last(self, chosen: Iterable[ColumnElement[bool]], limit: int | None) -> list[OffsetChangeRecord]:
+        query = select(*_COLUMNS).where(*chosen).order_by(_OF.since.desc(), _OF.name).limit(limit)
         with self._database.read() as connection:
-            found = connection.execute(query.order_by(_OF.since.desc(), _OF.name).limit(limit))
-            return [OffsetChangeRecord(*row) for row in found]
+            return [OffsetChangeRecord(*row) for row in connection.execute(query)]
 
     def count(
         self,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from datetime import datetime
 from operator import attrgetter
@@ -44,6 +45,8 @@ KEPT_STEPS = 100_000
 REMOVE_AFTER = 100
 """So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
 _PAGE = 1000
+_MOST_NEW = 10_000
+"""So many new steps are read faster one by one than the last one of each connector."""
 _STOPS = (Action.STOP, Action.CREATE)
 _ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
 _FIELDS = [one.name for one in fields(JournalEntry)]
@@ -108,10 +111,16 @@ class StatusStore:
         query = select(*STEPS.c[tuple(_FIELDS)]).where(*conditions_of(chosen)).order_by(STEPS.c.id.desc()).limit(limit)
         if before is not None:
             query = query.where(STEPS.c.id < before)
+        with self._reading_steps() as connection:
+            return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
+
+    @contextmanager
+    def _reading_steps(self) -> Iterator[Connection]:
+        """Not all steps are checked when the ledger is opened."""
         try:
             with self._database.read() as connection:
-                return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
-        except (KeyError, ValueError) as error:  # not all steps are checked when the ledger is opened
+                yield connection
+        except (KeyError, ValueError) as error:
             raise LedgerUnusable(f"the ledger {self._database.place} is damaged: table steps: {error}") from error
 
     def whole_history(self, chosen: HistoryFilter) -> Iterator[JournalEntry]:
@@ -120,6 +129,20 @@ class StatusStore:
         while page:
             yield from page
             page = self.history(chosen, before=page[-1].id, limit=_PAGE) if len(page) == _PAGE else []
+
+    def last_actors(self, after: int | None = None) -> list[tuple[int, ClusterName, ConnectorName, ActorKind]]:
+        """The last step of each connector; with `after`, each step with a larger id, if there are not too many of them.
+
+        The last step comes last. A skipped step changed nothing.
+        """
+        chosen = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
+        last = select(func.max(STEPS.c.id)).where(chosen).group_by(STEPS.c.cluster, STEPS.c.connector)
+        query = select(*STEPS.c["id", "cluster", "connector", "actor"]).order_by(STEPS.c.id)
+        with self._reading_steps() as connection:
+            newest = connection.scalar(select(func.max(STEPS.c.id))) or 0
+            are_few = after is not None and newest - after <= _MOST_NEW
+            query = query.where(and_(STEPS.c.id > after, chosen) if are_few else STEPS.c.id.in_(last))
+            return [(row.id, row.cluster, row.connector, row.actor) for row in connection.execute(query)]
 
     def author_of(self, cluster: ClusterName, revision: Revision) -> str:
         """The author of a commit that was reconciled before; empty if no step was recorded with it."""

@@ -327,6 +327,11 @@ class RecordedValues(Generic[K, V]):
             rows = connection.execute(_select_of(self._table), {"of": cluster})
             return {self._key(row): self._read(*row[2:]) for row in rows}
 
+    def get(self, cluster: ClusterName, key: K) -> V | None:
+        with self._database.read() as connection:
+            row = connection.execute(select(self._table).filter_by(**self._of_key(cluster, key))).one_or_none()
+        return None if row is None else self._read(*row[2:])
+
     def record(self, cluster: ClusterName, changed: Mapping[K, V], ended: Collection[K] = ()) -> None:
         """Replace and remove these values: all of them or none. Without any, nothing is written."""
         if not changed and not ended:

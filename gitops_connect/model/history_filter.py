@@ -63,7 +63,7 @@ class HistoryFilter:
         """The filter of these parameters. Raises ValueError, which says what is allowed, for an unknown value."""
         values = {name: tuple(filter(None, found)) for name, found in given.items()}
         for name, found in values.items():
-            if len(found) > _MOST or not all(map(_is_usable, found)):
+            if len(found) > _MOST or not all(map(is_usable, found)):
                 raise ValueError(f"{name}: expected at most {_MOST} values of at most {_LONGEST} characters")
         since, until = (_time(name, values.get(name, ()), now) for name in ("from", "to"))
         commits = tuple(one.lower() for one in values.get("commit", ()))
@@ -94,7 +94,7 @@ E = TypeVar("E", bound=Enum)
 T = TypeVar("T")
 
 
-def _is_usable(value: str) -> bool:
+def is_usable(value: str) -> bool:
     """Whether a database accepts the value: no zero character, and no half of a surrogate pair."""
     return len(value) <= _LONGEST and "\0" not in value and value == value.encode(errors="replace").decode()
 

@@ -24,7 +24,7 @@ from gitops_connect.families.registry import Registry
 from gitops_connect.families.shapes import Shape
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.kafka_logs import KafkaPartition, LogRange
-from gitops_connect.model.lag import ConnectorLag, PartitionLag
+from gitops_connect.model.lag import ConnectorLag, PartitionLag, PartitionReading
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.observed_state import ObservedConnector
@@ -40,6 +40,10 @@ from gitops_connect.tracing.spans import in_trace
 
 _MOST_SEARCHES = 5
 """Searches for times. Several are needed only if connectors are at different positions of the same partition."""
+MOST_KEPT = 1000
+"""Partitions of a connector of which the position and the end are kept, those with the most unread records first."""
+_LONGEST = 500
+"""Characters of a partition that is kept: the name of a topic has at most 249."""
 _AT_ONCE = 2
 """Requests to Connect at the same time: reconciliations need the workers, too."""
 _OFFSETS_WITHIN = 30.0
@@ -47,7 +51,8 @@ _OFFSETS_WITHIN = 30.0
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Key = TypeVar("Key", bound=Hashable)
-Positions = Mapping[KafkaPartition, int]
+Positions = Mapping[KafkaPartition, tuple[int, PartitionText]]
+"""What a connector reads next in each partition, with its partition as Connect returns it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +71,7 @@ class _KafkaConnector:
         """What it reads next, without topics that it does not read any more."""
         filters, others = what_is_read(self.shape, self.config)
         found = _positions(self.fields, offsets).items()
-        own = {one: at for text, (one, at) in found if others.items() <= _value(text).items()}
+        own = {one: (at, text) for text, (one, at) in found if others.items() <= _value(text).items()}
         topics = {one.topic for one in own}
         read = {one for one in topics if not filters or self.fields.reads(one, filters, self.config)}
         return {one: at for one, at in own.items() if one.topic in read}
@@ -184,7 +189,7 @@ def _measure(
             found.add_problems("partition", unread)
             found.lags |= {name: lag for name, at in some.items() if (lag := _lag(at, ranges, now)) is not None}
     worst = {
-        name: (lag.worst, positions[name][lag.worst])
+        name: (lag.worst, positions[name][lag.worst][0])
         for name, lag in found.lags.items()
         if lag.worst is not None and name in positions
     }
@@ -215,12 +220,18 @@ def _value(text: PartitionText) -> dict[str, object]:
 
 def _lag(positions: Positions, ranges: Mapping[KafkaPartition, LogRange], now: datetime) -> ConnectorLag | None:
     """None if no partition could be read."""
-    records = {one: ranges[one].unread(position) for one, position in positions.items() if one in ranges}
+    records = {one: ranges[one].unread(at) for one, (at, _) in positions.items() if one in ranges}
     if not records:
         return None
-    worst = max(sorted(records), key=lambda one: records[one])
-    most, unread = records[worst], len(positions) - len(records)
-    return ConnectorLag(sum(records.values()), worst if most else None, most, None, unread, now)
+    first = sorted(records, key=lambda one: (-records[one], one))[:MOST_KEPT]
+    worst, most, unread = first[0], records[first[0]], len(positions) - len(records)
+    kept = tuple(
+        PartitionReading(text, at, ranges[one].end, records[one])
+        for one, (at, text) in ((one, positions[one]) for one in first)
+        if len(text) <= _LONGEST
+    )
+    total = sum(records.values())
+    return ConnectorLag(total, worst if most else None, most, None, unread, now, len(records), kept)
 
 
 def _times(reader: KafkaLogReader, positions: Mapping[Key, tuple[KafkaPartition, int]]) -> Mapping[Key, datetime]:

@@ -41,13 +41,20 @@ _FORMULA = re.compile("(^|;)(?=[-=+@\uff0d\uff1d\uff0b\uff20])")
 
 def actor_words(one: JournalEntry) -> str:
     """As in `Ben Okafor (ddfccc8)`, `automatic restart`, `rollback of ddfccc8` or `ana@ops-1 (command)`."""
-    commit = short(one.commit) if one.commit else ""
+    name, commit = actor_name(one), short(one.commit) if one.commit else ""
+    if not commit or one.actor not in (ActorKind.PERSON, ActorKind.ROLLBACK, ActorKind.DRIFT_CORRECTION):
+        return name
+    return f"{name} ({commit})" if one.actor is ActorKind.PERSON and one.who else f"{name} {commit}"
+
+
+def actor_name(one: JournalEntry) -> str:
+    """Who or what caused a step, to be followed by the commit, if there is one."""
     match one.actor:
         case ActorKind.PERSON:
-            return f"{one.who} ({commit})" if one.who else f"commit {commit}"
+            return one.who or "commit"
         case ActorKind.ROLLBACK | ActorKind.DRIFT_CORRECTION:
             to = "of" if one.actor is ActorKind.ROLLBACK else "to"
-            return f"{_words(one.actor)} {to} {commit}" if commit else _words(one.actor)
+            return f"{_words(one.actor)} {to}" if one.commit else _words(one.actor)
         case ActorKind.AUTOMATIC_RESTART | ActorKind.TOPIC_CLEANUP | ActorKind.RECOVERY:
             return _words(one.actor)
         case ActorKind.COMMAND:

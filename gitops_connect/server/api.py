@@ -12,27 +12,30 @@ from starlette.responses import Response, StreamingResponse
 
 from gitops_connect.model.history_filter import HistoryFilter
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.outcomes import JournalEntry
 from gitops_connect.model.plans import Action
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.offset_changes.recorded_changes import receipt
 from gitops_connect.report import plan_json
 from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.report.step_history import csv_lines, history_value, json_lines
 from gitops_connect.report.words import auto_restart_status
 from gitops_connect.server import values
 from gitops_connect.server.access import Access
+from gitops_connect.server.connector_offsets import read_offsets
 from gitops_connect.server.error_answers import JSONAnswer
 from gitops_connect.server.fleet import ConnectorQuery
 from gitops_connect.server.openapi import document
-from gitops_connect.server.page_values import config_lines, rollout_lines, task_lines
+from gitops_connect.server.page_values import config_lines, recorded_line, rollout_lines, task_lines
 from gitops_connect.server.pages import plan_text
 from gitops_connect.server.served import (
     MOST,
     USUAL,
+    ChangeCursor,
     Served,
+    change_cursor,
+    change_in,
     cluster_diagnostics,
     cluster_in,
     connector_in,
@@ -123,6 +126,7 @@ def connector(request: Request) -> Response:
             "conditions": values.condition_values(view.cluster, view.conditions, found.name),
             "restarts": values.restart_value(restart, outlook),
             "autoRestart": auto_restart_status(found.name, restart),
+            "offsets": values.offsets_value(read_offsets(one.ledger, view, found.name), MOST),
             "active_topics": sorted(view.topics[found.name]) if found.name in view.topics else None,
             "operations": values.offset_change_values(views, changes),
             "journal": values.journal_values(steps),
@@ -139,36 +143,42 @@ def rollouts(request: Request) -> Response:
 
 
 def offset_changes(request: Request) -> Response:
-    """Offset changes in the ledger, the last one first."""
+    """Offset changes in the ledger, the last one first, with the parameter `after` of the next page."""
     one, params = served(request), request.query_params
-    changes, limit = one.ledger.offset_changes, page_size(params)
+    changes, limit, cursor = one.ledger.offset_changes, page_size(params), change_cursor(params)
     connector = ConnectorName(params["connector"]) if "connector" in params else None
     states = [state for state in OffsetChangeState if params.get("state") == state.value]
     is_any = bool(states) or "state" not in params
-    clusters = [name for name in one.snapshot.clusters if is_any and params.get("cluster", name) == name]
+    clusters = sorted(name for name in one.snapshot.clusters if is_any and params.get("cluster", name) == name)
     found = [
-        value
+        (name, record)
         for name in clusters
-        for value in values.offset_change_values(
-            ChangeViews.of(name, one.snapshot.clusters[name].plan, one.directory),
-            changes.latest(name, connector, states, limit=limit),
+        for record in (
+            changes.latest(name, connector, states, limit=limit + 1)
+            if cursor is None
+            else changes.page(name, connector, states, cursor.beyond(name), limit + 1)
         )
     ]
-    found.sort(key=lambda value: str(value["since"]), reverse=True)
-    total = sum(changes.count(name, connector, states) for name in clusters)
-    return JSONAnswer({"total": total, "operations": found[:limit]})
+    found.sort(key=lambda each: each[1].since, reverse=True)
+    page, known = found[:limit], one.snapshot.clusters
+    views = {name: ChangeViews.of(name, known[name].plan, one.directory) for name in {each for each, _ in page}}
+    return JSONAnswer(
+        {
+            "total": sum(changes.count(name, connector, states) for name in clusters),
+            "operations": [values.offset_change_value(recorded_line(views[name], each), each) for name, each in page],
+            "next": ChangeCursor.of(*page[-1]).text if len(found) > limit else None,
+        }
+    )
 
 
 def offset_change(request: Request) -> Response:
-    """One offset change, with the offsets before and after, and its receipt."""
-    one = served(request)
+    """One offset change of the ledger or the plan, with the offsets before and after, and its receipt."""
+    one, limit = served(request), page_size(request.query_params)
     view = cluster_in(one.snapshot, request.path_params["cluster"])
-    record = offset_change_in(one, view.cluster, request.path_params["operation"])
-    found, limit = receipt(one.ledger, view.cluster, record), page_size(request.query_params)
-    changed = values.moves_value(found.difference, limit)
-    views = ChangeViews.of(view.cluster, view.plan, one.directory)
-    (value,) = values.offset_change_values(views, [record])
-    return JSONAnswer({**value, "offsets": changed, "receipt": found.value(limit)})
+    found = change_in(one, view, request.path_params["operation"])
+    value = values.offset_change_value(found.line, found.record)
+    offsets = values.moves_value(found.difference, limit)
+    return JSONAnswer({**value, "offsets": offsets, "receipt": found.receipt.value(limit)})
 
 
 def journal(request: Request) -> Response:
@@ -311,11 +321,3 @@ def reconciliation(request: Request) -> Response:
             "results": [values.result_value(each, result) for each, result in results.items() if result is not None],
         }
     )
-
-
-def offset_change_in(one: Served, cluster: ClusterName, name: str) -> OffsetChangeRecord:
-    """The record of that name. Raises HTTPException (404)."""
-    record = one.ledger.offset_changes.find(cluster, OffsetChangeName(name))
-    if record is None:
-        raise HTTPException(404, f"the ledger has no offset change {name!r} on the cluster {cluster}")
-    return record

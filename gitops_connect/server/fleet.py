@@ -11,7 +11,7 @@ import json
 import threading
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,7 +24,8 @@ from starlette.exceptions import HTTPException
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.hold import HoldKind
-from gitops_connect.model.names import ClusterName
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.outcomes import ActorKind
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.verdict_rules import DOCUMENT_ERRORS
@@ -46,17 +47,23 @@ _NEVER = 2**53
 SortKey = tuple[Any, ...]
 
 
+Actors = Mapping[tuple[ClusterName, ConnectorName], ActorKind]
+"""What kind of actor changed each connector last."""
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """A connector in the index, with the severity of its verdict. `text` is what a search looks through.
 
-    `rank` is 0 for the most urgent one; a suspension that lasts too long ranks last of what needs attention.
+    `id` is its cluster and its name. `rank` is 0 for the most urgent one; a suspension that lasts too long ranks last
+    of what needs attention.
     """
 
     status: ConnectorStatus
     severity: int
     rank: int
     text: str
+    id: tuple[ClusterName, ConnectorName]
 
     @property
     def key(self) -> SortKey:
@@ -79,18 +86,23 @@ _GROUPS: Mapping[str, Callable[[ConnectorStatus], str]] = {
 SORTS, GROUPS = tuple(_SORTS), tuple(_GROUPS)
 VERDICTS = tuple(kind.value for kind in VerdictKind)
 BLOCKS = (DOCUMENT_ERRORS, *(kind.value for kind in HoldKind))
+USUAL_COLUMNS = ("cluster", "cause", "since", "class")
+COLUMNS = (*USUAL_COLUMNS, "state", "tasks", "labels")
+"""The columns after the verdict and the name, which are always there."""
 _VALUES: Mapping[str, Sequence[str]] = {
     "verdict": VERDICTS,
     "blocked-by": BLOCKS,
+    "actor": tuple(one.value for one in ActorKind),
     "sync": tuple(one.value for one in Sync),
     "health": tuple(one.value for one in Health),
     "sort": SORTS,
     "group": ("", *GROUPS),
     "dir": ("asc", "desc"),
     "attention": ("0", "1", "true", "false", "on"),
+    "columns": COLUMNS,
 }
 """What a parameter may be; other parameters may be any text."""
-_REPEATED = ("cluster", "verdict", "blocked-by", "class", "label", "sync", "health")
+_REPEATED = ("cluster", "verdict", "blocked-by", "class", "label", "actor", "sync", "health")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +110,8 @@ class ConnectorQuery:
     """Which connectors are listed, and how. `chosen` has the values of each repeated parameter: one of them must match.
 
     All `words` must be in the name, the class, the file or the cause, and none that begins with `-` may be. `after` is
-    the sort key of the last connector of the page before; None for the first page.
+    the sort key of the last connector of the page before; None for the first page. Without `columns`, the list has the
+    usual ones.
     """
 
     chosen: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -110,6 +123,7 @@ class ConnectorQuery:
     group: str = ""
     after: SortKey | None = None
     size: int = USUAL_SIZE
+    columns: tuple[str, ...] = ()
 
     @staticmethod
     def of(params: QueryParams, size: int = USUAL_SIZE) -> ConnectorQuery:
@@ -130,8 +144,9 @@ class ConnectorQuery:
             params.get("sort") or "severity",
             params.get("dir") == "desc",
             params.get("group", ""),
-            _decoded(params["after"]) if params.get("after") else None,
+            decoded_key(params["after"]) if params.get("after") else None,
             size,
+            tuple(one for one in COLUMNS if one in params.getlist("columns")),
         )
 
     @property
@@ -150,6 +165,7 @@ class ConnectorQuery:
             "dir": "desc" if self.descending else "",
             "group": self.group,
             "size": "" if self.size == USUAL_SIZE else self.size,
+            "columns": self.columns,
             **changed,
         }
         lists = {name: value if isinstance(value, tuple) else (value,) for name, value in given.items()}
@@ -170,12 +186,12 @@ def _reject(name: str, why: str) -> NoReturn:
     raise HTTPException(400, f"{name}: {why}")
 
 
-def _encoded(key: SortKey) -> str:
+def encoded_key(key: SortKey) -> str:
     return base64.urlsafe_b64encode(json.dumps(key).encode()).decode().rstrip("=")
 
 
-def _decoded(text: str) -> SortKey:
-    """Raises HTTPException (400) for a text that is not from this server."""
+def decoded_key(text: str) -> SortKey:
+    """Where a page ended. Raises HTTPException (400) for a text that is not from this server."""
     try:
         key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
     except (binascii.Error, ValueError, RecursionError):
@@ -221,7 +237,7 @@ def _row(status: ConnectorStatus) -> Row:
     rank = VerdictKind.DRIFT.severity if verdict.is_overdue else severity
     file = "" if status.location is None else status.location.file
     texts = (status.name, status.class_name, file, verdict.kind.value, verdict.cause, status.message, status.state)
-    return Row(status, severity, rank, "\n".join(texts).lower())
+    return Row(status, severity, rank, "\n".join(texts).lower(), (status.cluster, status.name))
 
 
 class RowIndex(ABC):
@@ -277,12 +293,29 @@ class ClusterIndex(RowIndex):
         return {one.name: one for one in self.connectors}
 
 
-class Index(RowIndex):
-    """The connectors of several clusters."""
+class SomeRows(RowIndex):
+    """Some connectors of an index."""
 
-    def __init__(self, clusters: Mapping[ClusterName, ClusterIndex]) -> None:
+    def __init__(self, rows: Sequence[Row]) -> None:
         super().__init__()
-        self.clusters = clusters
+        self._rows = rows
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        return self._rows
+
+    @cached_property
+    def counts(self) -> Mapping[VerdictKind, int]:
+        return _counted(self._rows)
+
+
+class Index(RowIndex):
+    """The connectors of several clusters. `last_actors` is called only if a query chooses actors."""
+
+    def __init__(self, clusters: Mapping[ClusterName, ClusterIndex], last_actors: Callable[[], Actors] = dict) -> None:
+        super().__init__()
+        self.clusters, self._last_actors = clusters, last_actors
+        self._by_actor: tuple[Actors, Mapping[str, Sequence[Row]]] = {}, {}
 
     @cached_property
     def rows(self) -> Sequence[Row]:
@@ -299,7 +332,12 @@ class Index(RowIndex):
 
     def select(self, query: ConnectorQuery) -> Selection:
         """A page of the connectors that the query selects."""
-        base, tests = self._of(query.chosen.get("cluster")), [*_tests(query)]
+        clusters, tests = query.chosen.get("cluster"), [*_tests(query)]
+        if actors := query.chosen.get("actor"):
+            base = self._changed_by(actors)
+            tests += [] if clusters is None else [_is_one_of(lambda one: one.cluster, clusters)]
+        else:
+            base = self._of(clusters)
         rows = base.ordered(query)
         for test in tests:
             rows = [row for row in rows if test(row)]
@@ -314,6 +352,18 @@ class Index(RowIndex):
             return Selection(total, counts, groups=page, next=following)
         shown, following = _page(rows[::-1] if query.descending else rows, _SORTS[query.sort], query)
         return Selection(total, counts, [row.status for row in shown], next=following)
+
+    def _changed_by(self, actors: Sequence[str]) -> RowIndex:
+        """The connectors that one of these actors changed last. They are looked up again only after a new step."""
+        known = self._last_actors()
+        if self._by_actor[0] is not known:
+            found = defaultdict[str, list[Row]](list)
+            for row in self.rows:
+                if row.id in known:
+                    found[known[row.id].value].append(row)
+            self._by_actor = known, found
+        rows = [row for one in actors for row in self._by_actor[1].get(one, ())]
+        return SomeRows(rows if len(actors) == 1 else sorted(rows, key=lambda row: row.key))
 
     def _of(self, clusters: Sequence[str] | None) -> RowIndex:
         if clusters is None:
@@ -393,13 +443,14 @@ def _page(
             _reject("after", "it is of a list with another order")
     page = rows[start : start + query.size]
     has_more = start + query.size < len(rows)
-    return page, _encoded(key(page[-1])) if has_more else None
+    return page, encoded_key(key(page[-1])) if has_more else None
 
 
 class Fleet:
-    """The index of the latest snapshot. Safe for several threads."""
+    """The index of the latest snapshot. Safe for several threads, as `last_actors` has to be."""
 
-    def __init__(self) -> None:
+    def __init__(self, last_actors: Callable[[], Actors] = dict) -> None:
+        self._last_actors = last_actors
         self._lock = threading.Lock()
         self._known: dict[ClusterName, ClusterIndex] = {}
         self._index = Index({})
@@ -412,7 +463,7 @@ class Fleet:
                 any(self._known.get(name) is not one for name, one in found.items())
                 or found.keys() != self._known.keys()
             ):
-                self._known, self._index = found, Index(found)
+                self._known, self._index = found, Index(found, self._last_actors)
             return self._index
 
     def _of(self, name: ClusterName, view: ClusterView) -> ClusterIndex:

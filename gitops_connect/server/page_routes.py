@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -14,18 +15,18 @@ from gitops_connect.forge.web_links import web_links
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.history_filter import PARAMETERS
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
-from gitops_connect.offset_changes.recorded_changes import receipt
+from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.report.connector_status import lag_words
 from gitops_connect.report.offset_change_view import ChangeViews
-from gitops_connect.report.receipt import Receipt
 from gitops_connect.server import page_values
+from gitops_connect.server.connector_offsets import read_offsets
 from gitops_connect.server.page_values import plan_words
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.served import (
     MOST,
     USUAL,
     Served,
+    change_in,
     cluster_diagnostics,
     cluster_in,
     connector_in,
@@ -123,7 +124,6 @@ def connector(request: Request) -> Response:
         found.name,
         view=view,
         one=found,
-        lag=lag_words(view.lag(found.name)),
         tasks=page_values.task_lines(found, view.plan),
         config=page_values.config_lines(declared_in(one, view.cluster, found.name), planned),
         planned=planned,
@@ -137,7 +137,23 @@ def connector(request: Request) -> Response:
             for of, each in _problems(one, snapshot)
             if each.connector == found.name and of in (None, view.cluster)
         ],
+        **_offsets(request, view, found.name),
     )
+
+
+def _offsets(request: Request, view: ClusterView, name: ConnectorName) -> page_values.Values:
+    """The offsets of a connector. Its partitions are listed only if the URL opens them."""
+    one, params, lag = served(request), request.query_params, view.lag(name)
+    start, is_open = number(params, "start", None) or 0, "offsets" in params.getlist("open")
+    return {
+        "lag": lag,
+        "lag_words": lag_words(lag),
+        "progress": view.plan.offset_progress.get(name) if view.plan else None,
+        "offsets": read_offsets(one.ledger, view, name) if is_open else None,
+        "start": start,
+        "end": start + USUAL,
+        "read_all": f"gitops-connect offsets get {shlex.quote(name)} --cluster {shlex.quote(view.cluster)}",
+    }
 
 
 def rollout(request: Request) -> Response:
@@ -152,21 +168,11 @@ def rollout(request: Request) -> Response:
 
 
 def offset_change(request: Request) -> Response:
-    one, snapshot, name = served(request), served(request).snapshot, OffsetChangeName(request.path_params["operation"])
-    view = cluster_in(snapshot, request.path_params["cluster"])
-    record = one.ledger.offset_changes.find(view.cluster, name)
-    views = ChangeViews.of(view.cluster, view.plan, one.directory)
-    planned, known = views.planned.get(name), Receipt()
-    if record is not None:
-        line, known = page_values.recorded_line(views, record), receipt(one.ledger, view.cluster, record)
-    elif planned is not None:
-        line = page_values.planned_line(views, planned)
-    else:
-        raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
-    difference = known.difference or (planned.one.difference if planned is not None else None)
-    shown = {"line": line, "record": record, "receipt": known, "difference": difference}
-    start = number(request.query_params, "start", None) or 0
-    return _page(request, "offset_change.html", name, view=view, **shown, start=start, end=start + USUAL)
+    one, start = served(request), number(request.query_params, "start", None) or 0
+    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    found = change_in(one, view, request.path_params["operation"])
+    shown = {"line": found.line, "record": found.record, "receipt": found.receipt, "difference": found.difference}
+    return _page(request, "offset_change.html", found.line.name, view=view, **shown, start=start, end=start + USUAL)
 
 
 def pull_requests(request: Request) -> Response:

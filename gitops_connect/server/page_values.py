@@ -28,7 +28,7 @@ from gitops_connect.model.status import Condition, ConditionStatus, ConditionTyp
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView, PlannedView
 from gitops_connect.report.words import plural
-from gitops_connect.server.fleet import ClusterIndex, ConnectorQuery, Index
+from gitops_connect.server.fleet import COLUMNS, SORTS, USUAL_COLUMNS, ClusterIndex, ConnectorQuery, Index
 
 State = VerdictKind | Sync | Health | Result | OffsetChangeStatus | ConditionStatus | Severity | CommitState
 Look = tuple[str, str, str]
@@ -110,16 +110,7 @@ def verdict_words(kind: VerdictKind) -> str:
 
 # Connectors
 
-_HEADERS = (
-    ("Verdict", "severity"),
-    ("Connector", "name"),
-    ("Cluster", "cluster"),
-    ("Cause", ""),
-    ("Since", "since"),
-    ("Class", "class"),
-)
-"""The columns of a list, each with the name of its order; without one, it cannot be sorted by the column."""
-_CHIPS = ("blocked-by", "class", "label", "sync", "health")
+_CHIPS = ("blocked-by", "class", "label", "actor", "sync", "health")
 """The parameters that have no control in the filter. Each of their values has a link that removes it."""
 
 
@@ -127,21 +118,28 @@ def connector_list(index: Index, query: ConnectorQuery, path: str, cluster: Clus
     """Connectors of one cluster, or of all, with their filter: one page, or their groups."""
     chosen = query if cluster is None else replace(query, chosen={**query.chosen, "cluster": (cluster,)})
     selection = index.select(chosen)
-    kinds = query.chosen.get("verdict", ())
+    kinds, has_clusters = query.chosen.get("verdict", ()), cluster is None and len(index.clusters) > 1
+    possible = [one for one in COLUMNS if one != "cluster" or has_clusters]
+    columns = query.columns or tuple(one for one in possible if one in USUAL_COLUMNS)
     return {
         "query": query,
         "path": path,
         "selection": selection,
         "total": index.total if cluster is None else len(index.clusters[cluster].connectors),
-        "clusters": list(index.clusters) if cluster is None and len(index.clusters) > 1 else [],
-        "with_cluster": cluster is None and len(index.clusters) > 1,
+        "clusters": list(index.clusters) if has_clusters else [],
+        "columns": columns,
+        "choices": [_column_choice(query, path, columns, one) for one in possible if columns != (one,)],
         "tabs": [
             (kind, count, query.url(path, verdict="" if kind.value in kinds else kind.value), kind.value in kinds)
             for kind in VerdictKind
             if (count := selection.counts.get(kind, 0)) or kind.value in kinds
         ],
         "chips": [*_chips(query, path)],
-        "headers": [_header(query, path, *one) for one in _HEADERS if cluster is None or one[0] != "Cluster"],
+        "headers": [
+            _header(query, path, "Verdict", "severity"),
+            _header(query, path, "Connector", "name"),
+            *(_header(query, path, one.capitalize(), one if one in SORTS else "") for one in columns),
+        ],
         "links": [(one, _group_link(query, path, one.value)) for one in selection.groups],
         "next": query.url(path, after=selection.next) if selection.next else "",
         "first": query.url(path) if query.after is not None else "",
@@ -156,6 +154,13 @@ def _chips(query: ConnectorQuery, path: str) -> Iterator[tuple[str, str]]:
             yield f"{name}: {value}", query.url(path, **{name: tuple(one for one in values_of if one != value)})
     if query.cause is not None:
         yield f"cause: {query.cause or 'none'}", query.url(path, cause=None)
+
+
+def _column_choice(query: ConnectorQuery, path: str, columns: Sequence[str], column: str) -> tuple[str, str, bool]:
+    """A column, the URL of the list with it or without it, and whether the list has it."""
+    wanted = {*columns} ^ {column}
+    chosen = tuple(one for one in COLUMNS if one in wanted)
+    return column, query.url(path, columns=chosen), column in columns
 
 
 def _header(query: ConnectorQuery, path: str, title: str, sort: str) -> tuple[str, str, str]:
@@ -344,7 +349,10 @@ def task_lines(one: ConnectorStatus, plan: Plan | None) -> list[TaskLine]:
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """An offset change of the plan or of the ledger; `since` and `revision` are None if the ledger does not know it."""
+    """An offset change of the plan or of the ledger; `since` and `revision` are None if the ledger does not know it.
+
+    `location` is the place of its document; None if the plan does not have it.
+    """
 
     cluster: ClusterName
     name: str
@@ -354,6 +362,7 @@ class ChangeLine:
     reason: str = ""
     since: datetime | None = None
     revision: Revision | None = None
+    location: Location | None = None
 
     @property
     def state(self) -> OffsetChangeStatus:
@@ -377,14 +386,15 @@ def planned_line(views: ChangeViews, planned: PlannedView) -> ChangeLine:
     """The line of an offset change that the ledger does not know."""
     one = planned.one
     view = views.of_planned(planned)
-    return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, one.reason)
+    return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, one.reason, location=one.location)
 
 
 def recorded_line(views: ChangeViews, one: OffsetChangeRecord) -> ChangeLine:
     """The line of an offset change of the ledger."""
     planned = views.planned.get(one.name)
-    reason, view = planned.one.reason if planned is not None else "", views.of_record(one)
-    return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, reason, one.since, one.revision)
+    line = ChangeLine(views.cluster, one.name, one.connector, one.kind.value, views.of_record(one))
+    line = replace(line, since=one.since, revision=one.revision)
+    return line if planned is None else replace(line, reason=planned.one.reason, location=planned.one.location)
 
 
 def change_lines(views: ChangeViews, records: Iterable[OffsetChangeRecord]) -> list[ChangeLine]:

@@ -25,11 +25,12 @@ from gitops_connect.model.outcomes import ActorKind, Result
 from gitops_connect.model.plans import Plan
 from gitops_connect.model.pull_requests import PullRequestPlan
 from gitops_connect.model.revisions import short
+from gitops_connect.model.units import duration
 from gitops_connect.report.offset_lines import counts, distance_words, offset_words, partition_words
 from gitops_connect.report.page import THEME, own_templates, templates, whole
 from gitops_connect.report.printable import escaped
 from gitops_connect.report.receipt import effect_approval_words
-from gitops_connect.report.step_history import actor_words, approval_words
+from gitops_connect.report.step_history import actor_name, approval_words
 from gitops_connect.report.text import Colour, TextReport
 from gitops_connect.report.words import values
 from gitops_connect.server.fleet import GROUPS, Index
@@ -96,7 +97,8 @@ def _environment() -> Environment:
         "gitops_connect.server",
         {
             "badge": lambda state: _kept("parts.html", "mark", *look_of(state)),
-            "actor": actor_words,
+            "actor": actor_name,
+            "age": lambda age: duration(round(age.total_seconds()) * 1000),
             "approval": approval_words,
             "before_and_after": values,
             "clamp": lambda text: text if len(text) <= _LONGEST_CAUSE else f"{text[:_LONGEST_CAUSE]}…",
@@ -104,9 +106,11 @@ def _environment() -> Environment:
             "counts": counts,
             "comma_separated": ", ".join,
             "distance_words": distance_words,
-            "connector_row": lambda one, with_cluster: _kept("connectors.html", "connector_row", one, with_cluster),
+            "connector_row": lambda one, columns: _kept("connectors.html", "connector_row", one, columns),
             "simple_class": lambda name: name.rpartition(".")[2],
             "lines": lambda text: Markup("\n").join(whole(escaped(line)) for line in text.splitlines()),
+            "label_words": lambda labels: ", ".join(f"{name}={value}" for name, value in labels),
+            "mask": mask,
             "iso": lambda when: f"{when:%Y-%m-%dT%H:%M:%SZ}",
             "offset_words": offset_words,
             "partition_words": partition_words,

@@ -19,12 +19,19 @@ from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
 from gitops_connect.model.diagnostics import Diagnostics
-from gitops_connect.model.history_filter import PARAMETERS, HistoryFilter
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.differences import Difference
+from gitops_connect.model.history_filter import PARAMETERS, HistoryFilter, is_usable
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
+from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.status import ConnectorStatus
+from gitops_connect.offset_changes.recorded_changes import receipt
+from gitops_connect.report.offset_change_view import ChangeViews
+from gitops_connect.report.receipt import Receipt
 from gitops_connect.server.event_stream import EventStream
-from gitops_connect.server.fleet import SIZES, USUAL_SIZE, ConnectorQuery, Fleet, Index
+from gitops_connect.server.fleet import SIZES, USUAL_SIZE, ConnectorQuery, Fleet, Index, decoded_key, encoded_key
+from gitops_connect.server.last_actors import LastActors
 from gitops_connect.server.metrics import Metrics
+from gitops_connect.server.page_values import ChangeLine, planned_line, recorded_line
 from gitops_connect.settings.sections import Settings
 
 PAUSE = 60.0
@@ -67,7 +74,10 @@ class Served:
     metrics: Metrics
     events: EventStream
     webhook_log: WebhookLog
-    fleet: Fleet = field(default_factory=Fleet)
+    fleet: Fleet = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "fleet", Fleet(LastActors(self.ledger.status).read))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -170,3 +180,66 @@ def declared_in(one: Served, cluster: ClusterName, connector: ConnectorName) -> 
     """What Git declares of a connector, without the values of secrets; None if it was not read or is not declared."""
     states = None if one.daemon.declared is None else one.daemon.declared.states.get(cluster)
     return None if states is None else states.by_name.get(connector)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeCursor:
+    """Where a page of offset changes ended: those with the same time are in the order of clusters and names."""
+
+    since: datetime
+    cluster: str
+    name: str
+
+    @staticmethod
+    def of(cluster: ClusterName, record: OffsetChangeRecord) -> ChangeCursor:
+        return ChangeCursor(record.since, cluster, record.name)
+
+    @property
+    def text(self) -> str:
+        return encoded_key((self.since.isoformat(), self.cluster, self.name))
+
+    def beyond(self, cluster: ClusterName) -> tuple[datetime, str | None]:
+        """Where the next page begins in a cluster, for `OffsetChangeStore.page`."""
+        if cluster == self.cluster:
+            return self.since, self.name
+        return self.since, "" if cluster > self.cluster else None
+
+
+def change_cursor(params: QueryParams) -> ChangeCursor | None:
+    """The parameter `after` of the offset changes. Raises HTTPException (400)."""
+    if not params.get("after"):
+        return None
+    try:
+        since, cluster, name = map(str, decoded_key(params["after"]))
+        if is_usable(name):
+            return ChangeCursor(datetime.fromisoformat(since).astimezone(UTC), cluster, name)
+    except (ValueError, OverflowError):
+        pass
+    raise HTTPException(400, "after: expected the value `next` of the page before")
+
+
+@dataclass(frozen=True, slots=True)
+class FoundChange:
+    """An offset change of the ledger or the plan. `record` is None if it is only planned.
+
+    `difference` has the offsets before and after; None if they are not stored, or are too many.
+    """
+
+    line: ChangeLine
+    record: OffsetChangeRecord | None
+    receipt: Receipt
+    difference: Difference | None
+
+
+def change_in(one: Served, view: ClusterView, name: str) -> FoundChange:
+    """The offset change of that name. Raises HTTPException (404)."""
+    record = one.ledger.offset_changes.find(view.cluster, OffsetChangeName(name))
+    views = ChangeViews.of(view.cluster, view.plan, one.directory)
+    planned, known = views.planned.get(OffsetChangeName(name)), Receipt()
+    if record is not None:
+        line, known = recorded_line(views, record), receipt(one.ledger, view.cluster, record)
+    elif planned is not None:
+        line = planned_line(views, planned)
+    else:
+        raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
+    return FoundChange(line, record, known, known.difference or (planned.one.difference if planned else None))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -10,6 +11,7 @@ from gitops_connect.daemon.state import ClusterView, PullRequestView, Repository
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
@@ -17,11 +19,12 @@ from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView
+from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.report.plan_json import value as offset_value
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
-from gitops_connect.server.page_values import ConfigLine, RolloutLine
+from gitops_connect.server.connector_offsets import ReadOffsets
+from gitops_connect.server.page_values import ChangeLine, ConfigLine, RolloutLine, recorded_line
 
 Value = dict[str, Any]
 
@@ -138,27 +141,28 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
 
 
 def offset_change_values(views: ChangeViews, records: Iterable[OffsetChangeRecord]) -> list[Value]:
-    return [_offset_change_value(views.cluster, one, views.of_record(one)) for one in records]
+    return [offset_change_value(recorded_line(views, one), one) for one in records]
 
 
-def _offset_change_value(cluster: ClusterName, record: OffsetChangeRecord, view: OffsetChangeView) -> Value:
+def offset_change_value(line: ChangeLine, record: OffsetChangeRecord | None) -> Value:
+    """An offset change; the ledger has no record of it if it is only planned."""
     return {
-        "cluster": cluster,
-        "name": record.name,
-        "connector": record.connector,
-        "operation": record.kind.value,
-        "state": record.state.value,
-        "status": view.state.value,
-        "cause": view.cause,
-        "next_step": view.next_step,
-        "since": time_value(record.since),
-        "commit": record.revision,
-        "failures": record.failures,
-        "final": record.final,
-        "message": record.message,
-        "warning": record.warning,
-        "entries": record.entries,
-        "sent": record.sent,
+        "cluster": line.cluster,
+        "name": line.name,
+        "connector": line.connector,
+        "operation": line.kind,
+        "state": record.state.value if record else None,
+        "status": line.state.value,
+        "cause": line.view.cause,
+        "next_step": line.view.next_step,
+        "since": time_value(line.since),
+        "commit": line.revision,
+        "failures": record.failures if record else 0,
+        "final": record.final if record else False,
+        "message": record.message if record else "",
+        "warning": record.warning if record else "",
+        "entries": record.entries if record else None,
+        "sent": record.sent if record else None,
     }
 
 
@@ -178,6 +182,38 @@ def moves_value(difference: Difference | None, limit: int) -> Value | None:
             for move in difference.moves[:limit]
         ],
     }
+
+
+def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
+    """The current offsets of a connector, of at most so many partitions."""
+    if found is None:
+        return None
+    return {
+        "read": time_value(found.read),
+        "counted": found.counted,
+        "partitions": [
+            {
+                "partition": _masked(one.partition),
+                "current": one.current if isinstance(one.current, int) else _masked(one.current),
+                "end": one.end,
+                "lag": one.records,
+                "seconds": None if one.age is None else round(one.age.total_seconds(), 3),
+                "moved": one.moved,
+                "same_since": time_value(one.since),
+                "change": one.change,
+            }
+            for one in found.lines[:limit]
+        ],
+    }
+
+
+def _masked(text: str) -> object:
+    """The value of a text that Connect returned, without secrets."""
+    masked = mask(text)
+    try:
+        return json.loads(masked)
+    except ValueError:
+        return masked
 
 
 def restart_value(record: RestartRecord | None, outlook: RestartOutlook | None) -> Value:

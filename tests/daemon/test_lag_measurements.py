@@ -18,6 +18,7 @@ from support.cluster.memory_logs import MemoryLogs
 from support.planner.offset_change_values import LOCAL
 
 from gitops_connect.connect.client import ConnectClient
+from gitops_connect.daemon import lag_measurements
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.jobs import Jobs
 from gitops_connect.errors import ConnectUnavailable, KafkaUnavailable
@@ -125,6 +126,24 @@ def test_a_lag_that_cannot_be_measured_again_is_kept_for_three_intervals(
     assert [one.fields for one in said] == [{"cluster": LOCAL, "message": "no broker answers"}], "it is said once"
     measuring.cluster.look_faults.append(ConnectUnavailable("no worker answers"))
     assert measuring.run() == {SINK: 7}
+
+
+def test_the_partitions_are_published_with_their_moves_and_are_bounded(
+    measuring: Measuring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def partitions() -> list[tuple[str, int, int | None]]:
+        measuring.run()
+        lags = measuring.daemon.state.snapshot.clusters[LOCAL].lags
+        return [(name, one.position, one.moved) for name, lag in sorted(lags.items()) for one in lag.partitions]
+
+    other, partition = ConnectorName("other"), KafkaPartition("a", 0)
+    measuring.cluster.put(connector(other, RUNNING, measuring.cluster.present[SINK].config))
+    measuring.cluster.rules.stored.groups[f"connect-{other}"] = {partition: 6}
+    assert partitions() == [(other, 6, None), (SINK, 0, None)]
+    measuring.cluster.rules.stored.groups[f"connect-{SINK}"] = {partition: 2}
+    assert partitions() == [(other, 6, 0), (SINK, 2, 2)]
+    monkeypatch.setattr(lag_measurements, "_MOST_PARTITIONS", 1)
+    assert partitions() == [(SINK, 2, 0)], "that connector has the larger lag"
 
 
 def test_a_connector_that_is_gone_has_no_lag(measuring: Measuring) -> None:

@@ -21,6 +21,7 @@ from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revis
 from gitops_connect.model.outcomes import Actor, ActorKind, JournalEntry, ManualAction, Result, by_hand
 from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedConnector, ReviewedPlan
+from gitops_connect.server.last_actors import LastActors
 
 CLUSTERS = (LOCAL, ClusterName("prod"))
 
@@ -140,12 +141,44 @@ def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_di
     assert ledger.status.failed_steps(LOCAL) == {"orders": "configure failed: 400: no"}
 
 
+def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the first time, only newer steps are read, if they are not too many."""
+    restart, person = ActorKind.AUTOMATIC_RESTART, ActorKind.PERSON
+    ledger.status.record_steps(LOCAL, [entry(0, actor=person), entry(1, actor=restart)])
+    ledger.status.record_steps(CLUSTERS[1], [entry(2, cluster=CLUSTERS[1], actor=person)])
+    ledger.status.record_steps(LOCAL, [entry(3, actor=person, result="skipped"), entry(4, connector="", actor=person)])
+    last = LastActors(ledger.status)
+    assert last.read() == {(LOCAL, "orders"): restart, (CLUSTERS[1], "orders"): person}
+    first, _ = ledger.status.record_steps(LOCAL, [entry(5, actor=person), entry(6, connector="lines", actor=restart)])
+    assert last.read() == {(LOCAL, "orders"): person, (LOCAL, "lines"): restart, (CLUSTERS[1], "orders"): person}
+    assert [one[2] for one in ledger.status.last_actors(after=first)] == ["lines"]
+    monkeypatch.setattr(status_store, "_MOST_NEW", 1)
+    ledger.status.record_steps(LOCAL, [entry(7), entry(8), entry(9)])
+    assert [one[2] for one in ledger.status.last_actors(after=first)] == ["orders", "lines", "orders"]
+
+
+def test_a_step_that_appears_after_a_later_one_counts(place: LedgerPlace) -> None:
+    """As that of a transaction of PostgreSQL which ends late."""
+    with closing(place.open()) as ledger:
+        ledger.status.record_steps(LOCAL, [entry(0, connector="lines"), entry(1)])
+        place.run("UPDATE steps SET connector = '' WHERE connector = 'lines'")
+        last = LastActors(ledger.status)
+        assert last.read().keys() == {(LOCAL, "orders")}
+        place.run("UPDATE steps SET connector = 'lines' WHERE connector = ''")
+        assert last.read().keys() == {(LOCAL, "orders"), (LOCAL, "lines")}
+
+
 def test_a_damaged_step_that_is_too_old_to_be_checked_is_an_error_of_the_ledger(place: LedgerPlace) -> None:
     with closing(place.open()) as ledger:
         ledger.status.record_steps(LOCAL, [entry(0)])
         place.run("UPDATE steps SET action = 'explode'")
         with pytest.raises(LedgerUnusable, match="table steps: 'explode'"):
             ledger.status.history(HistoryFilter())
+        place.run("UPDATE steps SET actor = 'nobody'")
+        with pytest.raises(LedgerUnusable, match="table steps: 'nobody'"):
+            ledger.status.last_actors()
 
 
 def test_a_page_of_a_long_history_uses_an_index(sqlite_ledger: Ledger) -> None:
@@ -154,6 +187,7 @@ def test_a_page_of_a_long_history_uses_an_index(sqlite_ledger: Ledger) -> None:
         "SELECT id FROM steps WHERE who IN ('Ana') AND id < 9 ORDER BY id DESC LIMIT 100",
         "SELECT id FROM steps WHERE cluster IN ('a') ORDER BY id DESC LIMIT 100",
         "SELECT author FROM steps WHERE cluster = 'a' AND revision = 'b' LIMIT 1",
+        "SELECT id, actor FROM steps WHERE id > 9 AND connector != '' AND result != 'skipped' ORDER BY id",
     )
     with sqlite_ledger._database.read() as connection:
         for query in queries:

@@ -21,10 +21,11 @@ from gitops_connect.errors import KafkaUnavailable
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.clock import Duration
 from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord
-from gitops_connect.model.lag import ConnectorLag
+from gitops_connect.model.lag import ConnectorLag, PartitionReading
 from gitops_connect.model.manifests import SavedOffsets
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest
 from gitops_connect.model.offsets import Offsets, offset_text, partition_text
+from gitops_connect.offset_changes import connector_lag
 from gitops_connect.offset_changes.connector_lag import LagReads, Measurement, partition_lags
 from gitops_connect.offset_changes.kafka_positions import KafkaReads
 from gitops_connect.report.connector_status import lag_words
@@ -267,6 +268,34 @@ def test_a_time_in_the_future_is_no_negative_age(bench: Bench) -> None:
 def test_hostile_partitions_and_offsets(bench: Bench, partition: Any) -> None:
     bench.put(MIRROR, MIRROR_CONFIG, {"cluster": "eu", "topic": "a\n\x1b", "partition": partition}, offset=-(10**30))
     assert bench.measure().lags.keys() == {SINK}
+
+
+def test_the_partitions_of_a_measurement_are_kept_the_largest_lag_first(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (partition_text({"kafka_topic": topic, "kafka_partition": 0}) for topic in "ab")
+    assert bench.lag().partitions == (PartitionReading(first, 60, 120, 60), PartitionReading(second, 110, 120, 10))
+    assert bench.lag().counted == 2
+    assert bench.lag(MIRROR).partitions[0].partition == partition_text({"cluster": "eu", "topic": "a", "partition": 0})
+    long = KafkaPartition("b" * 500, 0)
+    bench.home.append(long.topic, 0, 0)
+    bench.put(SINK, SINK_CONFIG | {"topics": f"a,b,{long.topic}"})
+    bench.groups["connect-sink"][long] = 0
+    assert (bench.lag().counted, len(bench.lag().partitions)) == (3, 2), "no topic has such a name"
+    monkeypatch.setattr(connector_lag, "MOST_KEPT", 1)
+    assert [one.partition for one in bench.lag().partitions] == [first]
+    assert (bench.lag().records, bench.lag().counted) == (71, 3)
+
+
+def test_a_measurement_says_how_far_each_partition_has_moved_since_the_one_before(bench: Bench) -> None:
+    before = bench.lag()
+    assert before.after(None) is before
+    bench.groups["connect-sink"] = {A: 50, B: 112, KafkaPartition("a", 1): 0}
+    bench.home.append("a", 1, 0)
+    bench.clock.seconds += 60
+    later = bench.lag().after(before)
+    assert [(one.position, one.moved) for one in later.partitions] == [(50, -10), (112, 2), (0, None)]
+    assert (later.before, later.measured) == (before.measured, before.measured + timedelta(minutes=1))
 
 
 def test_the_lag_of_each_partition(bench: Bench) -> None:

@@ -17,6 +17,7 @@ from gitops_connect.daemon.state import ClusterView, RepositoryView, Snapshot
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.outcomes import ActorKind
 from gitops_connect.model.verdicts import NextStep, Verdict, VerdictKind
 from gitops_connect.server.fleet import SORTS, ConnectorQuery, Fleet, Index, Selection
 
@@ -129,6 +130,32 @@ def test_any_query_finds_what_a_look_at_each_connector_finds(index: Index) -> No
             and (word.lstrip("-") in f"{one.name} {one.message} {one.verdict.cause}".lower()) != (word[0] == "-")
         }
         assert {one.name for one in found} == wanted
+
+
+@pytest.mark.parametrize(
+    ("actors", "wanted"),
+    [
+        ("actor=rollback", ["west/orders-source-0000"]),
+        ("actor=rollback&actor=command", ["east/orders-source-0004", "west/orders-source-0000"]),
+        ("actor=rollback&actor=command&cluster=west", ["west/orders-source-0000"]),
+        ("actor=person", []),
+    ],
+)
+def test_the_actor_of_the_last_step_selects(actors: str, wanted: list[str]) -> None:
+    known = {
+        (WEST, ConnectorName("orders-source-0000")): ActorKind.ROLLBACK,
+        (EAST, ConnectorName("orders-source-0004")): ActorKind.COMMAND,
+        (EAST, ConnectorName("gone")): ActorKind.PERSON,
+    }
+    found = select(Fleet(lambda: known).at(snapshot()), actors)
+    assert [f"{one.cluster}/{one.name}" for one in found.connectors] == wanted
+    assert sum(found.counts.values()) == found.total == len(wanted)
+
+
+def test_columns_are_in_the_links_of_a_list_in_one_order() -> None:
+    query = ConnectorQuery.of(QueryParams("columns=tasks&columns=cause&columns=tasks&q=a"))
+    assert query.columns == ("cause", "tasks")
+    assert query.url("/connectors", sort="name") == "/connectors?q=a&sort=name&columns=cause&columns=tasks"
 
 
 def test_a_cluster_without_changes_is_indexed_once() -> None:

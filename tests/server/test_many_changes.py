@@ -10,6 +10,7 @@ from support.server.made_up import PROD, World
 
 from gitops_connect.ledger.database import Database
 from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.server.fleet import encoded_key
 from gitops_connect.server.served import MOST
 
 pytestmark = pytest.mark.slow
@@ -26,6 +27,7 @@ def database(made: World) -> Database:
     return found
 
 
+AFTER = encoded_key(("2026-01-01T00:00:00+00:00", CLUSTER, "old-7"))
 PATHS = (
     "/",
     "/offset-changes",
@@ -33,6 +35,8 @@ PATHS = (
     f"/clusters/{CLUSTER}/connectors/orders",
     f"/clusters/{CLUSTER}/operations/old-7",
     "/api/v1/operations?limit=50",
+    f"/api/v1/operations?limit=50&after={AFTER}",
+    f"/api/v1/operations?connector=c1&state=applied&after={AFTER}",
     f"/api/v1/operations?cluster={CLUSTER}&connector=c1",
     "/api/v1/operations?state=failed",
     f"/api/v1/clusters/{CLUSTER}/connectors/orders",
@@ -56,7 +60,7 @@ def test_the_last_changes_are_listed_and_counted(client: TestClient, made: World
     found = client.get(f"/api/v1/operations?cluster={CLUSTER}&connector=c1&limit=3").json()
     assert found["total"] == OLD / CONNECTORS
     assert [one["name"] for one in found["operations"]] == ["old-1", "old-5", "old-9"]
-    assert client.get("/api/v1/operations?state=none").json() == {"total": 0, "operations": []}
+    assert client.get("/api/v1/operations?state=none").json() == {"total": 0, "operations": [], "next": None}
     failed = client.get("/api/v1/operations?state=failed").json()
     assert {one["name"] for one in failed["operations"]} == {"rewind-too-far"}
     assert made.ledger.offset_changes.find(PROD, OffsetChangeName("old-1")) is None

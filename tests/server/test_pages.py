@@ -10,6 +10,7 @@ import io
 import json
 import re
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jsonschema
@@ -17,14 +18,19 @@ import pytest
 from starlette.testclient import TestClient
 from support.files.tables import rows, table
 from support.planner.offset_change_values import SKIP, offsets
-from support.planner.situations import CLUSTER, REVISION
-from support.server.made_up import PROD, World
+from support.planner.situations import CLUSTER, REVISION, current_offsets
+from support.server.made_up import PROD, World, made_up_lag
 from support.server.markup import Markup
 
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
-from gitops_connect.model.diagnostics import Diagnostics, Severity
-from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName, Revision
+from gitops_connect.forge.web_links import WebLinks
+from gitops_connect.model.diagnostics import Diagnostics, Location, Severity
+from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.health import OffsetProgress
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.observed_state import OffsetPosition, PartitionPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
+from gitops_connect.model.offsets import PartitionText
 from gitops_connect.model.outcomes import (
     Actor,
     ActorKind,
@@ -40,10 +46,11 @@ from gitops_connect.model.status import ConditionStatus, ConditionType, Health, 
 from gitops_connect.model.suspensions import SuspendedBy
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.text import TextReport
-from gitops_connect.server.app import API
-from gitops_connect.server.fleet import BLOCKS, SORTS
+from gitops_connect.server.app import API, application
+from gitops_connect.server.fleet import BLOCKS, COLUMNS, SORTS
 from gitops_connect.server.values import WORDS
 from gitops_connect.settings.credential_sources import Credential
+from gitops_connect.settings.sections import ForgeKind, ForgeSettings
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +126,71 @@ def test_the_lag_is_shown_if_it_is_known(client: TestClient) -> None:
     assert (known["records"], known["worst_partition"], known["seconds"], unknown) == (148, "orders/3", 11520, None)
 
 
+def test_the_partitions_of_a_connector_are_listed_on_demand(client: TestClient, made: World) -> None:
+    path = "/clusters/local/connectors/failed"
+    closed, opened = outline(client, path).text, outline(client, f"{path}?open=offsets").text
+    assert ("3 partitions" in closed, "orders/3" in closed, "Show partitions" in closed) == (True, False, True)
+    words = " ".join(opened.split())
+    assert [part for part in rows(__file__, "offsets") if part not in words] == []
+    answer, document = get(client, path), get(client, "/openapi.json")
+    validator(document, "/clusters/{cluster}/connectors/{connector}", "get", "200").validate(answer)
+    found = answer["offsets"]
+    assert (found["counted"], [one["moved"] for one in found["partitions"]]) == (3, [-1000, 20, 0])
+    assert found["partitions"][0] == {
+        "partition": {"kafka_topic": "orders", "kafka_partition": 3},
+        "current": 56_000,
+        "end": 56_100,
+        "lag": 100,
+        "seconds": 11520,
+        "moved": -1000,
+        "same_since": None,
+        "change": None,
+    }
+    lag = made_up_lag(datetime.now(UTC))
+    many = tuple(replace(lag.partitions[0], position=number) for number in range(120))
+    made.daemon.state.update_cluster(
+        CLUSTER, lags={ConnectorName("failed"): replace(lag, counted=4000, partitions=many)}
+    )
+    first, second = (client.get(f"{path}?open=offsets{start}").text for start in ("", "&start=100"))
+    assert (first.count('data-name="End"'), second.count('data-name="End"')) == (100, 20)
+    assert ('href="?open=offsets&amp;start=100#offsets"' in first, "Next partitions" in second) == (True, False)
+    assert "keeps 120 of the partitions. <code>gitops-connect offsets get failed --cluster local</code>" in first
+    assert client.get(f"{path}?start=x").status_code == 400
+
+
+def test_offsets_that_a_reconciliation_has_read_are_listed_with_the_next_change(
+    client: TestClient, made: World
+) -> None:
+    """Without a lag, those in the ledger: the partition that has not moved for the longest time comes first."""
+    path, now = "/clusters/local/connectors/orders", made.clock.now()
+    assert ("Offsets</h2>" in client.get(f"{path}?open=offsets").text, get(client, path)["offsets"]) == (False, None)
+    (secret, old), (later, new) = [*current_offsets(a=5).items(), *current_offsets(b=7).items()]
+    secret = PartitionText(secret.replace('"a"', '"https://ana:hunter2@db.example/a"'))
+    positions = {later: PartitionPosition(new, now), secret: PartitionPosition(old, now - timedelta(hours=1))}
+    made.ledger.status.offset_positions.record(
+        CLUSTER, {ConnectorName("orders"): OffsetPosition(Digest("d"), now, positions)}
+    )
+    plan = made.served.snapshot.clusters[CLUSTER].plan
+    assert plan is not None
+    move = Move(later, new, None, Direction.REMOVED)
+    change = replace(plan.offset_changes[0], difference=Difference(moves=(move,)), status=OffsetChangeStatus.WAITING)
+    connectors = [replace(one, offset_changes=(change,) if one.name == "orders" else ()) for one in plan.connectors]
+    progress = {ConnectorName("orders"): OffsetProgress(now, None, 0, "", "")}
+    plan = replace(plan, connectors=tuple(connectors), offset_progress=progress)
+    made.daemon.state.update_cluster(CLUSTER, plan=plan)
+    assert 'data-name="Same since"' not in client.get(path).text
+    page = client.get(f"{path}?open=offsets").text
+    assert "hunter2" not in page
+    assert page.index("db.example") < page.index('data-name="Same since"') < page.index("&quot;b&quot;")
+    assert f'operations/{change.name}">{change.name}</a>: <code>(none)</code>' in page
+    answer = client.get(f"/api/v1{path}")
+    assert "hunter2" not in answer.text
+    first, second = answer.json()["offsets"]["partitions"]
+    assert (first["current"], first["change"], second["change"]) == ({"position": 5}, None, change.name)
+    made.ledger.status.offset_positions.record(CLUSTER, {}, [ConnectorName("orders")])
+    assert "keeps 0 of the partitions." in client.get(f"{path}?open=offsets").text
+
+
 def test_active_topics_are_shown_if_the_daemon_has_read_them(client: TestClient) -> None:
     text = outline(client, "/clusters/local/connectors/failed").text
     assert [part in text for part in ("<orders>.000", "<orders>.099", "<orders>.100", "and 3 more")] == [
@@ -140,6 +212,38 @@ def test_the_filter_is_in_the_url(client: TestClient) -> None:
     page = client.get("/connectors?q=%22%3E%3Cb%3E&attention=1").text
     assert 'value="&quot;&gt;&lt;b&gt;"' in page
     assert 'name="attention" value="1" checked' in page
+
+
+def test_the_url_chooses_the_columns_of_a_list(client: TestClient, made: World) -> None:
+    one = made.served.snapshot.clusters[CLUSTER].connectors[0]
+    labels = (("team", "<payments>"), ("tier", "1"))
+    made.daemon.state.update_cluster(CLUSTER, connectors=(replace(one, labels=labels),))
+    usual = ["Cluster", "Cause", "Since", "Class"]
+    for path, wanted in (
+        ("/connectors", usual),
+        ("/clusters/local", usual[1:]),
+        ("/connectors?columns=tasks&columns=labels&columns=state", ["State", "Tasks", "Labels"]),
+    ):
+        page, count = client.get(path).text, len(wanted)
+        headers = re.findall('<th scope="col"[^>]*>(?:<a [^>]*>)?([^<]*)', page)
+        assert headers[: count + 2] == ["Verdict", "Connector", *wanted], path
+        assert re.findall('<td data-name="([^"]*)"', page)[: count + 1] == ["Verdict", *wanted], path
+    assert "team=<payments>, tier=1" in Markup(page).text
+    assert 'href="/connectors?columns=state&amp;columns=labels"><span class="silent">hide ' in page
+    assert 'href="/connectors?sort=name&amp;columns=state&amp;columns=tasks&amp;columns=labels"' in page
+    assert '<input type="hidden" name="columns" value="labels">' in page, "a search keeps the columns"
+    assert get(client, "/connectors?columns=state") == get(client, "/connectors"), "an answer has all fields"
+
+
+def test_a_change_of_a_connector_by_another_actor_is_seen_at_once(client: TestClient, made: World) -> None:
+    assert listed(client, "/connectors?actor=automatic-restart") == ["local/orders"]
+    ana = Actor(ActorKind.COMMAND, "ana@ops-1")
+    step = by_hand(ana, (CLUSTER, ConnectorName("orders")), ManualAction.SUSPEND, made.clock.now(), "")
+    made.ledger.status.record_steps(CLUSTER, [step])
+    assert listed(client, "/connectors?actor=automatic-restart") == []
+    page = client.get("/connectors?actor=command").text
+    assert re.findall(r'<tr id="c/([^"]*)"', page) == ["local/orders"]
+    assert '<a class="chip" href="/connectors"><span class="silent">Remove the filter </span>actor: command' in page
 
 
 def test_what_an_administrator_must_know_is_at_the_top(client: TestClient, made: World) -> None:
@@ -274,9 +378,10 @@ def test_each_list_of_values_is_complete(client: TestClient) -> None:
         one for methods in document["paths"].values() for way in methods.values() for one in way["parameters"]
     ]
     lists = {one["name"]: one["schema"]["enum"] for one in parameters if "enum" in one["schema"]}
-    kinds = {"verdict": VerdictKind, "sync": Sync, "health": Health, "state": OffsetChangeState}
+    kinds = {"verdict": VerdictKind, "sync": Sync, "health": Health, "state": OffsetChangeState, "actor": ActorKind}
     known = {name: [one.value for one in kind] for name, kind in kinds.items()}
-    assert lists == {**known, "blocked-by": list(BLOCKS), "sort": list(SORTS), "dir": ["asc", "desc"]}
+    more = {"blocked-by": list(BLOCKS), "sort": list(SORTS), "dir": ["asc", "desc"], "columns": list(COLUMNS)}
+    assert lists == {**known, **more}
 
 
 def test_a_plan_is_the_one_of_the_command_line(client: TestClient) -> None:
@@ -306,6 +411,80 @@ def test_an_offset_change_has_its_offsets_and_the_journal_has_pages(client: Test
     assert second["next"] is None
     assert {step["author"] for step in first["steps"]} == {"Ada Lovelace", "Grace Hopper"}
     assert {step["cluster"] for step in get(client, "/journal?cluster=prod-eu")["steps"]} == {"prod-eu"}
+
+
+def test_pages_of_offset_changes_are_the_whole_list_once(client: TestClient, made: World) -> None:
+    """Also if changes of several clusters have the same time."""
+    for cluster in (PROD, CLUSTER):
+        with made.ledger.lease(cluster, made.clock) as lease:
+            store = made.ledger.under(lease).offset_changes
+            for number in range(7):
+                change = replace(SKIP, name=OffsetChangeName(f"same-{number}"), offsets=offsets(number))
+                store.begin(cluster, change, offsets(9), made.clock.now() - timedelta(hours=number // 5))
+    whole = get(client, "/operations?limit=1000")
+    assert (whole["next"], len(whole["operations"])) == (None, whole["total"])
+    names = [(one["since"], one["cluster"], one["name"]) for one in whole["operations"]]
+    assert len({*names}) == len(names) == 20
+    for query in ("", "&cluster=prod-eu", "&connector=orders&state=in_progress"):
+        wanted = get(client, f"/operations?limit=1000{query}")["operations"]
+        found, after = list[Any](), ""
+        while after is not None:
+            page = get(client, f"/operations?limit=3{query}&after={after}")
+            assert page["total"] == len(wanted) > 3
+            found, after = [*found, *page["operations"]], page["next"]
+        assert found == wanted, query
+
+
+def test_an_offset_change_that_is_only_planned_is_found_as_on_its_page(client: TestClient) -> None:
+    path = "/clusters/local/operations/reset-lines"
+    one, document = get(client, path), get(client, "/openapi.json")
+    validator(document, "/clusters/{cluster}/operations/{operation}", "get", "200").validate(one)
+    assert (one["name"], one["connector"], one["operation"]) == ("reset-lines", "lines", "reset")
+    assert (one["state"], one["since"], one["commit"]) == (None, None, None)
+    assert one["cause"] in outline(client, path).text
+    assert (one["status"], one["receipt"]["undo"]) == ("blocked", None)
+
+
+def on_forge(made: World) -> TestClient:
+    """A client of the server whose settings name the repository on its forge."""
+    forge = ForgeSettings(ForgeKind.GITEA, url="https://git.example/api/v1", repository="shop/connect")
+    served = replace(made.served, settings=replace(made.served.settings, forge=forge))
+    return TestClient(application(served), base_url="http://localhost")
+
+
+def test_commits_and_files_are_links_to_the_forge(client: TestClient, made: World) -> None:
+    commits, files = "https://git.example/shop/connect/commit", "https://git.example/shop/connect/src/commit"
+    known = on_forge(made)
+    paths = (
+        "/history",
+        "/clusters/local",
+        "/clusters/local/connectors/orders",
+        "/clusters/local/operations/rewind-in-may",
+    )
+    for path in (*paths, "/offset-changes"):
+        assert "https://git.example/shop/connect/commit" not in client.get(path).text
+        links = outline(known, path).attributes["href"]
+        assert [one for one in links if one.startswith(f"{commits}/")], path
+    page = known.get("/history?commit=0000").text
+    assert (
+        f'<a href="{commits}/{"0" * 40}" rel="noopener"><code class="commit" title="{"0" * 40}">0000000</code></a>'
+        in page
+    )
+    assert f'<a href="/history?commit={"0" * 40}" title="All steps of this commit">Ada Lovelace</a>' in page
+    (place,) = [
+        one for one in outline(known, "/clusters/local/operations/reset-lines").attributes["href"] if files in one
+    ]
+    assert place.startswith(f"{files}/{REVISION}/connect/")
+    assert re.search(r"#L\d+$", place)
+
+
+@pytest.mark.parametrize(
+    "commit", ["../../x", "javascript:alert(1)", "0" * 39, "f" * 40 + "/x", "F" * 40, "worktree-1"]
+)
+def test_what_is_no_commit_is_no_link(commit: str) -> None:
+    links, place = WebLinks(page="https://git.example/shop/connect"), Location("a.yaml", 3)
+    assert (links.commit(Revision(commit)), links.line(place, Revision(commit))) == ("", "")
+    assert links.commit(Revision("f" * 40)) == f"https://git.example/shop/connect/commit/{'f' * 40}"
 
 
 def test_the_history_has_pages_and_its_files_have_all_of_it(client: TestClient) -> None:
@@ -345,10 +524,13 @@ def test_a_hostile_step_is_only_text_on_the_page_of_the_history(client: TestClie
         step = by_hand(actor, (CLUSTER, ConnectorName(value)), ManualAction.SUSPEND, made.clock.now(), value)
         hostile = replace(step, offset_change=value, message=value, request=value, answer=value, approved_by=value)
         made.served.ledger.status.record_steps(CLUSTER, [replace(hostile, pull_request=7)])
-        page = outline(client, "/history")
+        page = outline(on_forge(made), "/history")
         assert page.open == []
         assert not {"onerror", "onload"} & page.attributes.keys()
-        assert all(one.startswith(("/", "#")) for one in page.attributes["href"]), value
+        forge = "https://git.example/shop/connect/commit/"
+        assert all(
+            one.startswith(("/", "#")) or re.fullmatch(f"{forge}[0-9a-f]{{40}}", one) for one in page.attributes["href"]
+        ), value
         assert page.text.count("alert(1)") >= 5, value
     assert [path for path in ("/", "/clusters/local") if outline(client, path).open] == []
 

@@ -18,9 +18,10 @@ from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, 
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.health import HealthReason
 from gitops_connect.model.kafka_logs import KafkaPartition
-from gitops_connect.model.lag import ConnectorLag
+from gitops_connect.model.lag import ConnectorLag, PartitionReading
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision, TopicName
 from gitops_connect.model.offset_changes import Acknowledgement, Failure, OffsetChange, OffsetChangeKind
+from gitops_connect.model.offsets import partition_text
 from gitops_connect.model.outcomes import ActorKind, JournalEntry, Result, StepOutcome
 from gitops_connect.model.plans import Action, Plan
 from gitops_connect.model.pull_requests import CommitState, OtherPullRequest, PullRequestPlan
@@ -246,8 +247,12 @@ WARNING = Diagnostic(Severity.WARNING, "connector/unknown-key", "nothing reads b
 
 
 def made_up_lag(now: datetime) -> ConnectorLag:
-    since = now - timedelta(hours=3, minutes=12)
-    return ConnectorLag(148, KafkaPartition("orders", 3), 100, since, 0, now)
+    worst, since, before = KafkaPartition("orders", 3), now - timedelta(hours=3, minutes=12), now - timedelta(minutes=1)
+    partitions = tuple(
+        PartitionReading(partition_text({"kafka_topic": "orders", "kafka_partition": one}), at, at + lag, lag, moved)
+        for one, at, lag, moved in ((3, 56_000, 100, -1000), (0, 1_200, 48, 20), (1, 7, 0, 0))
+    )
+    return ConnectorLag(148, worst, 100, since, 0, now, len(partitions), partitions, before)
 
 
 def made_up_state(now: datetime, count: int = 60) -> DaemonState:
