@@ -43,6 +43,9 @@ KEPT_STEPS = 100_000
 """Steps of each cluster that are kept. Older ones are removed."""
 REMOVE_AFTER = 100
 """So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
+SEARCH_TIMEOUT = 5.0
+"""Seconds that a database may search the history. A process that writes to SQLite waits 10s for those that read."""
+_NARROW = "select fewer steps: name a cluster, a connector, or a time (`--cluster`, `--connector`, `--since`)"
 _PAGE = 1000
 _STOPS = (Action.STOP, Action.CREATE)
 _ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
@@ -109,7 +112,7 @@ class StatusStore:
         if before is not None:
             query = query.where(STEPS.c.id < before)
         try:
-            with self._database.read() as connection:
+            with self._database.read_within(SEARCH_TIMEOUT, _NARROW) as connection:
                 return [JournalEntry(*tuple[Any, ...](row)) for row in connection.execute(query)]
         except (KeyError, ValueError) as error:  # not all steps are checked when the ledger is opened
             raise LedgerUnusable(f"the ledger {self._database.place} is damaged: table steps: {error}") from error
@@ -165,8 +168,12 @@ class StatusStore:
         return stop, end
 
     def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
-        """The connectors whose last step for this revision has failed, or is not confirmed yet."""
+        """The connectors whose last step for this revision has failed, or is not confirmed yet.
+
+        The steps after a failed one are skipped, and count for nothing.
+        """
         query = select(STEPS.c.connector, STEPS.c.result).filter_by(cluster=cluster, revision=revision)
+        query = query.where(STEPS.c.result != Result.SKIPPED)
         with self._database.read() as connection:
             last = {one.connector: one.result for one in connection.execute(query.order_by(STEPS.c.id))}
         return frozenset(name for name, result in last.items() if result in (Result.FAILED, Result.UNCONFIRMED))
