@@ -85,6 +85,7 @@ Directory = Annotated[
 OUTPUT = typer.Option("-o", "--output", help="Output format.")
 ListOutput = Annotated[TableOutput, OUTPUT]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")]
+DetailedExitcode = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]
 Untrusted = Annotated[
     bool | None,

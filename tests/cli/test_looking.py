@@ -377,7 +377,9 @@ def test_labels_are_shown_and_escaped(labelled: Workplace) -> None:
     labelled.settings()
     file = labelled.directory / "gitops-connect.toml"
     file.write_text(file.read_text().replace('url = "repository"', ""))
-    labelled.run("get", "connectors", "-l", "team").expect(64, err="--label needs the documents")
+    labelled.run("get", "connectors", "-l", "team").expect(
+        64, err=("--label needs the documents", "select with NAME, --selector or --cluster")
+    )
 
 
 def test_an_error_in_a_document_counts_whatever_is_selected(labelled: Workplace) -> None:
