@@ -1,4 +1,4 @@
-"""A progress display on stderr: only for work that takes longer than a second, and on terminals only or as lines.
+"""A progress display on stderr: on a terminal after a second, else as a line after two seconds and every ten seconds.
 
 Only this module imports rich, after that second, so that a fast command does not spend time on the import.
 """
@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 from gitops_connect.cli.console import echo
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 DELAY = 1.0
 """Seconds before the display appears."""
+FIRST = 2.0
+"""Seconds before the first line."""
 EVERY = 10.0
-"""Seconds between two lines about one activity."""
+"""Seconds between two lines."""
 
 
 class Update(Protocol):
@@ -34,17 +37,26 @@ def silent(text: str, done: int | None = None, total: int | None = None) -> None
     """An `Update` that shows nothing."""
 
 
+_OUTER: ContextVar[Update | None] = ContextVar("outer progress", default=None)
+
+
 @contextmanager
 def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
     """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block.
 
-    If stderr is not a terminal, a line every 10 seconds says what is done, and with `lines` also each new activity.
+    If stderr is not a terminal, a line after 2 seconds and then every 10 seconds says what is done, and with `lines`
+    also each new activity. In the block of another `progress`, the texts are shown there.
     """
+    if (outer := _OUTER.get()) is not None:
+        yield outer
+        return
     display = _Display(title) if sys.stderr.isatty() else _ActivityLines(title, at_once=lines)
     display.schedule()
+    token = _OUTER.set(display.update)
     try:
         yield display.update
     finally:
+        _OUTER.reset(token)
         display.close()
 
 
@@ -71,8 +83,10 @@ class _ActivityLines:
         self._thread.join()
 
     def _repeat(self) -> None:
-        while not self._over.wait(EVERY):
+        pause = FIRST
+        while not self._over.wait(pause):
             self._tell()
+            pause = EVERY
 
     def _tell(self) -> None:
         echo(f"{self._title}: {_counted(*self._work)}")

@@ -167,13 +167,15 @@ def _pattern(line: str) -> str:
     return r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
 
 
-_PROGRESS = re.compile(r"^Applying: \d+/\d+ steps\n", re.MULTILINE)
+_PROGRESS = re.compile(
+    r"^(?:Applying: \d+/\d+ |Planning: |Validating: |Importing: |Repository: |Offsets: ).*\n", re.MULTILINE
+)
 
 
 def lines(text: str) -> list[str]:
     """The non-empty lines. Steps of different connectors end in any order, so their lines are sorted.
 
-    What takes more than ten seconds on a busy machine says how far it is: that is no part of what a guide shows.
+    What takes more than two seconds says how far it is: that is no part of what a guide shows.
     """
     text = _PROGRESS.sub("", text)
     for pattern, name in VARIABLE:
