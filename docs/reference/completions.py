@@ -22,7 +22,7 @@ def _command(command: Any) -> dict[str, Any]:
     if below := getattr(command, "commands", None):
         return {"commands": {name: {**_command(one), "hidden": one.hidden} for name, one in below.items()}}
     own = [one for one in command.params if one.expose_value]
-    return {"help": inspect.cleandoc(command.help or ""), "parameters": [_parameter(one) for one in own]}
+    return {"help": command.get_short_help_str(200), "parameters": [_parameter(one) for one in own]}
 
 
 def _parameter(one: Any) -> dict[str, Any]:

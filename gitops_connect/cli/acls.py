@@ -13,7 +13,7 @@ from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import OUTPUT, Directory
+from gitops_connect.cli.options import OUTPUT, Directory, OnlyCluster
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.model.exactly_once import ExpectedSupport
@@ -67,9 +67,7 @@ def acls(
     context: typer.Context,
     path: Directory = None,
     output: Annotated[AclFormat, OUTPUT] = AclFormat.TABLE,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster, if several are configured.")
-    ] = None,
+    cluster: OnlyCluster = None,
     prefixed: Prefixed = False,
     topics_exist: TopicsExist = False,
     kafka_cluster: KafkaCluster = None,

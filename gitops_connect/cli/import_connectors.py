@@ -13,7 +13,7 @@ from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.convert import convert_options, secrets_note
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Force
+from gitops_connect.cli.options import Force, OnlyCluster
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import Selectors
 from gitops_connect.connect.capabilities import GET_OFFSETS
@@ -37,9 +37,7 @@ def import_connectors(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The repository's directory. Files are in DIR/clusters/NAME/.")
     ],
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster. [default: the only one]")
-    ] = None,
+    cluster: OnlyCluster = None,
     selector: Selectors = None,
     with_offsets: Annotated[
         bool, typer.Option("--with-offsets", help="Also write the current offsets, as offset manifests.")

@@ -68,6 +68,15 @@ Cluster = Annotated[
         autocompletion=complete_clusters,
     ),
 ]
+OnlyCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME",
+        help="The cluster. [default: the only one]",
+        autocompletion=complete_clusters,
+    ),
+]
 Connector = Annotated[
     str, typer.Argument(metavar="CONNECTOR", help="The connector's name.", autocompletion=complete_connectors)
 ]

@@ -414,3 +414,19 @@ def test_what_changes_is_printed_until_a_signal_ends_it(at: Workplace, command: 
     assert (json.loads(changed)["state"] if "json" in command else "PAUSED") == "PAUSED"
     assert gone in ("", f"note: {at.name('other')} on local is gone\n")
     assert bool(gone) is (command[0] == "get")
+
+
+def test_a_watch_keeps_the_labels_while_the_repository_cannot_be_read(labelled: Workplace) -> None:
+    command = labelled.command("get", "connectors", "-l", "team=payments", "--watch", "--interval", "100ms")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        _, first = (watching.stdout.readline() for _ in range(2))
+        labelled.repository.rename(labelled.directory / "away")
+        said = [next(line for line in watching.stderr if "cannot read the repository" in line) for _ in range(2)]
+        labelled.by_hand("pause", "orders")
+        changed = watching.stdout.readline()
+        watching.send_signal(signal.SIGTERM)
+        assert "is gone" not in watching.stderr.read()
+    assert "RUNNING" in first
+    assert "PAUSED" in changed, said
