@@ -431,9 +431,12 @@ def history(
     with opened(context) as runtime:
         clusters, name = chosen_in(runtime.settings, cluster), ConnectorName(connector)
         most = recorded_changes.MOST_CHANGES if output is TableOutput.TABLE else None
-        entries = recorded_changes.entries(runtime, clusters, name, most)
-        rows = [entry.row() for entry in entries]
-        emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
+        with progress("Reading") as say:
+            say("the recorded offset changes")
+            entries = recorded_changes.entries(runtime, clusters, name, most)
+            rows, values = [one.row() for one in entries], [one.value() for one in entries]
+            text = listing(recorded_changes.HEADERS, rows, values, output)
+        emit(text)
         recorded_changes.tell_of_older(runtime.ledger.offset_changes, clusters, name, len(entries), echo_note)
     return ExitCode.DONE
 

@@ -423,10 +423,12 @@ def test_a_watch_keeps_the_labels_while_the_repository_cannot_be_read(labelled: 
         assert watching.stderr is not None
         _, first = (watching.stdout.readline() for _ in range(2))
         labelled.repository.rename(labelled.directory / "away")
-        said = [next(line for line in watching.stderr if "cannot read the repository" in line) for _ in range(2)]
-        labelled.by_hand("pause", "orders")
-        changed = watching.stdout.readline()
+        for action in ("pause", "resume"):
+            for _ in range(2):
+                assert next(line for line in watching.stderr if "cannot read the repository" in line)
+            labelled.by_hand(action, "orders")
         watching.send_signal(signal.SIGTERM)
         assert "is gone" not in watching.stderr.read()
+        changed = watching.stdout.read()
     assert "RUNNING" in first
-    assert "PAUSED" in changed, said
+    assert "PAUSED" in changed
