@@ -10,6 +10,7 @@ proposals.md  which statements of proposals are done, from proposals.yaml (propo
 helm-values.md every value of the Helm chart, from the comments of values.yaml; and values.schema.json (helm_values.py)
 ../contributing/hostile-inputs.md  who sends which hostile input, from tests/hostile/inputs.yaml (hostile_inputs.py)
 ../pictures/plan.svg  a plan and its apply, drawn from the program's own coloured output (picture.py)
+../../gitops_connect/cli/known_commands.json  the parameters of all commands, for shells (completions.py)
 exit-codes.md is written by hand; tests/docs/test_docs.py holds it to the code
 """
 
@@ -23,6 +24,7 @@ import helm_values
 import hostile_inputs
 import proposals_page
 from cli_page import cli
+from completions import completions
 from error_page import error_page
 from generated_tables import NOTICE
 from picture import PICTURE, picture
@@ -47,6 +49,7 @@ def pages() -> dict[str, str]:
         "versions.md": versions(),
         "proposals.md": proposals_page.page(),
         "helm-values.md": helm_values.page(),
+        "../../gitops_connect/cli/known_commands.json": completions(),
         "../../deploy/helm/values.schema.json": helm_values.schema(),
         "../contributing/hostile-inputs.md": hostile_inputs.page(),
     }

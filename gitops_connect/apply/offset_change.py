@@ -41,7 +41,13 @@ from gitops_connect.errors import (
 )
 from gitops_connect.model.differences import Review, missing
 from gitops_connect.model.observed_state import ConnectorType, WorkerState
-from gitops_connect.model.offset_changes import Acknowledgement, Failure, OffsetChange, OffsetChangeKind
+from gitops_connect.model.offset_changes import (
+    Acknowledgement,
+    Failure,
+    OffsetChange,
+    OffsetChangeKind,
+    resolve_command,
+)
 from gitops_connect.model.offsets import Offsets, merged, patch_between
 from gitops_connect.model.outcomes import Result, SendingProgress
 
@@ -183,8 +189,8 @@ class _OffsetChange:
         """Record a failed attempt. With an uncertain outcome, the offset change stays in `state`, and can be
         abandoned."""
         if not failed.certain:
-            command = f"gitops-connect ledger resolve {self._offset_change.name} --not-applied"
-            way_out = f"to abandon it, remove the change from Git and run `{command}`"
+            command = resolve_command(self._cluster.cluster, self._offset_change.name, "not-applied")
+            way_out = f"to abandon it, remove the change from Git and run {command}"
             failed = StepFailed(f"{failed}; {state}; {way_out}", certain=False)
         return record_failure(self._offset_change, self._context, failed)
 

@@ -20,46 +20,33 @@ class FieldExplanation:
     path: str
     type: str
     description: str
-    default: str = ""
-    allowed: tuple[str, ...] = ()
-    examples: tuple[str, ...] = ()
-    required: bool = False
-    fields: tuple[FieldExplanation, ...] = ()
+    default: str
+    allowed: tuple[str, ...]
+    examples: tuple[str, ...]
+    required: bool
+    fields: tuple[FieldExplanation, ...]
 
     @property
     def name(self) -> str:
         return self.path.rpartition(".")[2]
 
-
-def field_at(schema: Mapping[str, Any], path: Sequence[str]) -> FieldExplanation | None:
-    """The field at that path, without regard to case; None if there is none. The path begins with the kind."""
-    found, names, required = schema, [kind_of_schema(schema)], True
-    for word in path[1:]:
-        fields = _fields(found)
-        name = next((one for one in fields if one.lower() == word.lower()), None)
-        if name is None:
-            return None
-        required = name in _mapping_of(found).get("required", ())
-        found = fields[name]
-        names.append(name)
-    return _explained(found, ".".join(names), required=required, with_fields=True)
+    @property
+    def facts(self) -> str:
+        """The type, whether it is required, and the default, in one line."""
+        default = f"default {self.default}" if self.default else ""
+        return ", ".join(filter(None, (self.type, "required" if self.required else "", default)))
 
 
-def field_paths(schema: Mapping[str, Any]) -> Iterator[str]:
-    """The path of every field of a document."""
-    yield kind_of_schema(schema)
-    yield from _paths(schema, kind_of_schema(schema))
+def document_fields(schema: Mapping[str, Any]) -> Iterator[FieldExplanation]:
+    """The document itself, whose path is its kind, and every field of it."""
+    kind = str(schema["properties"]["kind"]["const"])
+    return _with_fields(_explained(schema, kind, required=False))
 
 
-def kind_of_schema(schema: Mapping[str, Any]) -> str:
-    """The kind of the documents that the schema describes."""
-    return str(schema["properties"]["kind"]["const"])
-
-
-def _paths(schema: Mapping[str, Any], path: str) -> Iterator[str]:
-    for name, field in _fields(schema).items():
-        yield f"{path}.{name}"
-        yield from _paths(field, f"{path}.{name}")
+def _with_fields(field: FieldExplanation) -> Iterator[FieldExplanation]:
+    yield field
+    for one in field.fields:
+        yield from _with_fields(one)
 
 
 def _mapping_of(schema: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -78,14 +65,9 @@ def _parts(schema: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from (one, one.get("then", {}))
 
 
-def _fields(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    fields: Mapping[str, Any] = _mapping_of(schema).get("properties", {})
-    return fields
-
-
-def _explained(schema: Mapping[str, Any], path: str, *, required: bool, with_fields: bool) -> FieldExplanation:
-    needed = _mapping_of(schema).get("required", ())
-    below = _fields(schema) if with_fields else {}
+def _explained(schema: Mapping[str, Any], path: str, *, required: bool) -> FieldExplanation:
+    mapping = _mapping_of(schema)
+    needed, below = mapping.get("required", ()), mapping.get("properties", {})
     return FieldExplanation(
         path,
         _type(schema),
@@ -94,9 +76,7 @@ def _explained(schema: Mapping[str, Any], path: str, *, required: bool, with_fie
         tuple(map(json.dumps, _allowed(schema))),
         tuple(map(json.dumps, schema.get("examples", ()))),
         required,
-        tuple(
-            _explained(one, f"{path}.{name}", required=name in needed, with_fields=False) for name, one in below.items()
-        ),
+        tuple(_explained(one, f"{path}.{name}", required=name in needed) for name, one in below.items()),
     )
 
 

@@ -10,10 +10,11 @@ import typer
 
 from gitops_connect import runtime
 from gitops_connect.cli import cluster_commands
-from gitops_connect.cli.clusters import chosen_clusters, settings_of
+from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import OUTPUT, Directory
+from gitops_connect.cli.options import OUTPUT, Directory, OnlyCluster
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.model.names import ConnectorName
@@ -31,7 +32,7 @@ from gitops_connect.report.acl_formats import (
     terraform,
 )
 from gitops_connect.report.problems import problem_lines
-from gitops_connect.settings.sections import ClusterSettings, Settings, WorkerSettings
+from gitops_connect.settings.sections import ClusterSettings, WorkerSettings
 
 _KEYS = {
     "group_id": "group.id",
@@ -66,9 +67,7 @@ def acls(
     context: typer.Context,
     path: Directory = None,
     output: Annotated[AclFormat, OUTPUT] = AclFormat.TABLE,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster, if several are configured.")
-    ] = None,
+    cluster: OnlyCluster = None,
     prefixed: Prefixed = False,
     topics_exist: TopicsExist = False,
     kafka_cluster: KafkaCluster = None,
@@ -85,7 +84,7 @@ def acls(
     grant are shown. Exits with 3 if there are any.
     """
     settings = settings_of(context)
-    chosen = _chosen(settings, cluster)
+    chosen = settings.clusters[only_cluster(settings, cluster)]
     if output is AclFormat.STRIMZI_USER and not kafka_cluster:
         raise UsageError("the name of the Kafka resource is missing; give it with --kafka-cluster NAME")
     if check and output not in (AclFormat.TABLE, AclFormat.JSON):
@@ -95,8 +94,11 @@ def acls(
     declared = cluster_commands.declared_in(settings, path)
     connectors = declared.states[chosen.name].connectors
     required = required_acls(connectors, facts, runtime.open_families(), AclOptions(prefixed, topics_exist))
-    missing = missing_acls(required.acls, runtime.live_acls(settings, chosen.name)) if check else ()
+    missing: tuple[MissingAcl, ...] = ()
     if check:
+        with progress("Reading") as say:
+            say("the ACLs of the brokers")
+            missing = missing_acls(required.acls, runtime.live_acls(settings, chosen.name))
         emit(missing_json(missing, required) if output is AclFormat.JSON else missing_table(missing, required))
     else:
         emit(_rendered(required, output, kafka_cluster or ""))
@@ -121,16 +123,6 @@ def _notes(cluster: ClusterSettings, required: RequiredAcls, missing: Collection
         )
     for note in required.notes:
         yield f"connector {note.connector}: {note.message}"
-
-
-def _chosen(settings: Settings, name: str | None) -> ClusterSettings:
-    """The cluster: each may be connected to another Kafka. Raises UsageError if there are several."""
-    first, *others = chosen_clusters(settings, name)
-    if others:
-        raise UsageError(
-            f"several clusters are configured: choose one of {', '.join(settings.clusters)} with --cluster"
-        )
-    return settings.clusters[first]
 
 
 def worker_facts(cluster: ClusterSettings, file: str) -> WorkerFacts:

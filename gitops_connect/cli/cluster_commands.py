@@ -37,7 +37,10 @@ def opened(context: typer.Context, say: Callable[[str], None] = echo) -> Iterato
     settings = settings_of(context)
     if note := ledger_note(settings):
         say(note)
-    with closing(open_runtime(settings)) as runtime:
+    with progress("Opening") as update:
+        update("the ledger")
+        runtime = open_runtime(settings)
+    with closing(runtime):
         yield runtime
 
 
@@ -45,8 +48,9 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
     """The state that the directory `path` declares, or else the repository. `caches` stores what was read."""
     from gitops_connect.declare import Caches, DeclareOptions, declare  # noqa: PLC0415 - see above
 
-    with closing(open_source(settings, path if path is not None else default_directory(settings))) as source:
-        options = DeclareOptions.of(settings)
+    place, options = path if path is not None else default_directory(settings), DeclareOptions.of(settings)
+    with progress("Repository") as update, closing(open_source(settings, place)) as source:
+        update("reading the documents")
         declared = declare(source, settings.clusters or None, caches or Caches(), options=options)
     report_bugs(declared.diagnostics)
     return declared
@@ -130,7 +134,6 @@ def plan_clusters(
     from gitops_connect.propose import ProposeOptions, propose  # noqa: PLC0415 - see above
 
     with progress("Planning") as update:
-        update("reading the repository")
         declared = declared_in(runtime.settings, path)
 
         def one(cluster: ClusterName) -> Proposal:

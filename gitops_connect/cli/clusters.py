@@ -42,6 +42,15 @@ def chosen_clusters(settings: Settings, cluster: str | None) -> tuple[ClusterNam
     return chosen_in(settings, cluster)
 
 
+def only_cluster(settings: Settings, cluster: str | None) -> ClusterName:
+    """The given cluster, or the only one. Raises UsageError."""
+    first, *others = chosen_clusters(settings, cluster)
+    if others:
+        known = ", ".join(settings.clusters)
+        raise UsageError(f"several clusters are configured: choose one of {known} with --cluster")
+    return first
+
+
 def each_cluster(clusters: Sequence[ClusterName], work: Callable[[ClusterName], T]) -> tuple[list[T], Failures]:
     """Call `work` for each cluster. If a cluster fails, the error is printed, and the other clusters continue."""
     done: list[T] = []

@@ -35,5 +35,12 @@ def complete_connectors(context: typer.Context, incomplete: str) -> list[str]:
     return _words(managed_names(file, clusters, incomplete)) if file is not None and clusters else []
 
 
+def complete_words(incomplete: str) -> list[str]:
+    """What `explain` explains."""
+    from gitops_connect.cli.explained_words import known_words  # noqa: PLC0415 - only `explain` needs them
+
+    return [one for one in known_words() if one.startswith(incomplete)]
+
+
 def _words(names: list[str]) -> list[str]:
     return [one for one in names if _WORD.fullmatch(one)]

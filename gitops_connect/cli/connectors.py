@@ -58,7 +58,7 @@ from gitops_connect.model.restart_records import RequestKind, Restart, RestartRe
 from gitops_connect.model.status import Condition, ConditionType
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.observe import observe, observe_exactly_once, observe_topics
-from gitops_connect.offset_changes.subject import clients_of, locate
+from gitops_connect.offset_changes.subject import Clients, clients_of, locate
 from gitops_connect.plan.known_secrets import known_secrets, sensitive_keys
 from gitops_connect.plan.offset_stores import depends_on_support
 from gitops_connect.plan.restarts import find_unhealthy, restart_for
@@ -120,6 +120,8 @@ def connectors(
 class _Documents:
     """The labels of declared connectors. Each reading of all clusters reads the documents once.
 
+    If they cannot be read, the labels are those of the last reading.
+
     Raises UsageError if there are no documents, and labels are required.
     """
 
@@ -129,11 +131,15 @@ class _Documents:
         self._asked: set[ClusterName] = set()
         self._is_read = bool(required)
         if required and self._declared is None:
-            raise UsageError("--label needs the documents, which have the labels; set `url` in [repository]")
+            raise UsageError(
+                "--label needs the documents, which have the labels; set `url` in [repository], or use settings with"
+                " the directory `clusters` next to them; without documents, select with NAME, --selector or --cluster"
+            )
 
     def labels(self, cluster: ClusterName) -> Mapping[ConnectorName, Mapping[str, str]]:
         if cluster in self._asked or not self._is_read:  # the next reading, or the first one
-            self._declared, self._asked, self._is_read = repository_of(self._settings), set(), True
+            newest = repository_of(self._settings)
+            self._declared, self._asked, self._is_read = newest or self._declared, set(), True
         self._asked.add(cluster)
         state = self._declared.states.get(cluster) if self._declared is not None else None
         return {one.name: one.labels for one in state.connectors} if state is not None else {}
@@ -370,9 +376,8 @@ def restart_connector(
         raise UsageError("--task and --failed exclude each other: --failed selects the tasks")
     settings, clock, wanted = settings_of(context), SystemClock(), ConnectorName(name)
     with clients_of(settings, chosen_in(settings, cluster)) as clients:
-        where = locate(clients, wanted, echo_note)
+        where, seen = _running(clients, wanted, task or ())
         client, limits = clients[where], settings.clusters[where]
-        seen = _running(client, wanted, task or ())
         if reset_count:
             with closing(open_ledger(settings)) as ledger:
                 ledger.restarts.record(where, {}, (wanted,))
@@ -428,15 +433,21 @@ def _restart(
     return result
 
 
-def _running(client: ConnectClient, name: ConnectorName, tasks: Collection[int]) -> ObservedConnector:
-    """The connector. Raises NotFound, or Rejected if a restart would not start it, or if it has no such task."""
-    seen = client.connectors()[0].get(name)
+def _running(clients: Clients, name: ConnectorName, tasks: Collection[int]) -> tuple[ClusterName, ObservedConnector]:
+    """The connector, and its cluster.
+
+    Raises UsageError, NotFound, or Rejected if a restart would not start it, or if it has no such task.
+    """
+    with progress("Restarting") as say:
+        say(f"reading {name}")
+        where = locate(clients, name, echo_note)
+        seen = clients[where].connectors()[0].get(name)
     if seen is None:
-        raise NotFound(f"cluster {client.cluster} did not return the state of connector {name!r}; try again")
+        raise NotFound(f"cluster {where} did not return the state of connector {name!r}; try again")
     if seen.state in (WorkerState.STOPPED, WorkerState.PAUSED):
         way_out = "declare it with `state: running`, or resume it"
         raise Rejected(f"{name} is {seen.state.value}: a restart would not start it; {way_out}")
     known = [one.id for one in seen.tasks]
     if unknown := sorted(set(tasks) - set(known)):
         raise Rejected(f"{name} has no task {unknown[0]}; its tasks are {', '.join(map(str, known)) or 'none'}")
-    return seen
+    return where, seen

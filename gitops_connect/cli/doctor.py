@@ -20,7 +20,7 @@ from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import ListOutput, TableOutput, listing
-from gitops_connect.cli.progress import progress
+from gitops_connect.cli.progress import Update, progress
 from gitops_connect.connect.capabilities import ACTIVE_TOPICS, EXPANDED_LIST, bugs_of, missing_in
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exactly_once_answers import OF_KAFKA
@@ -49,16 +49,13 @@ class CheckResult(NamedTuple):
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
     """Check settings, repository, forge, ledger, clusters and tools."""
     with progress("Checking") as update:
-        findings = []
-        update("settings, tools and repository")
-        for finding in _checks(context):
-            update(finding.part)
-            findings.append(finding)
+        update("settings, tools, repository, ledger and forge")
+        findings = list(_checks(context, update))
     emit(listing(("VERDICT", "PART", "FOUND"), findings, [one._asdict() for one in findings], output))
     return ExitCode.FAILED if any(one.verdict == "error" for one in findings) else ExitCode.DONE
 
 
-def _checks(context: typer.Context) -> Iterator[CheckResult]:
+def _checks(context: typer.Context, update: Update) -> Iterator[CheckResult]:
     program = f"{__version__} on Python {platform.python_version()}, {sys.platform}"
     yield CheckResult("ok", "gitops-connect", program)
     yield _examine("git", git_version)
@@ -71,6 +68,7 @@ def _checks(context: typer.Context) -> Iterator[CheckResult]:
         return
     yield from _look_at_settings(settings)
     for cluster in settings.clusters.values():
+        update(f"cluster {cluster.name}")
         yield from _look_at_cluster(cluster)
 
 

@@ -26,7 +26,7 @@ class ExitCode(IntEnum):
 EXIT_CODES = {
     ExitCode.DONE: "Success, or nothing to do.",
     ExitCode.FAILED: "A step, a request or a check failed, or an object that you named does not exist.",
-    ExitCode.CHANGES: "There are changes: from `plan --detailed-exitcode` and `offsets diff`.",
+    ExitCode.CHANGES: "There are changes: from `plan` and `offsets diff`, with `--detailed-exitcode`.",
     ExitCode.DRIFT: "From `plan --drift-exitcode`: a cluster was changed since the last apply. From `acls --check`: the"
     " brokers do not grant all permissions that are needed.",
     ExitCode.INVALID: "Documents or offset manifests have errors, or `convert` did not convert something.",

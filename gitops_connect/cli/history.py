@@ -13,6 +13,7 @@ from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import OUTPUT, Clusters
+from gitops_connect.cli.progress import progress
 from gitops_connect.cli.suspend import opened_ledger
 from gitops_connect.errors import UsageError
 from gitops_connect.model.history_filter import HistoryFilter
@@ -84,7 +85,9 @@ def _print(found: Iterable[JournalEntry], limit: int | None, output: HistoryOutp
     entries = islice(found, limit or (_MOST if output is HistoryOutput.TABLE else None))
     match output:
         case HistoryOutput.TABLE:
-            rows = [history_row(one) for one in entries]
+            with progress("History") as say:
+                say("reading the ledger")
+                rows = [history_row(one) for one in entries]
             emit(table(HEADERS, rows))
             if limit is None and len(rows) == _MOST:
                 echo_note(f"these are the last {_MOST} steps; use --limit, --since or another format for more")

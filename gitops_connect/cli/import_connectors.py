@@ -9,15 +9,14 @@ from typing import Annotated
 
 import typer
 
-from gitops_connect.cli.clusters import chosen_clusters, settings_of
+from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.convert import convert_options, secrets_note
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Force
+from gitops_connect.cli.options import Force, OnlyCluster
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import Selectors
 from gitops_connect.connect.capabilities import GET_OFFSETS
-from gitops_connect.errors import UsageError
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all, left_out
 from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
@@ -38,9 +37,7 @@ def import_connectors(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="The repository's directory. Files are in DIR/clusters/NAME/.")
     ],
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster. [default: the only one]")
-    ] = None,
+    cluster: OnlyCluster = None,
     selector: Selectors = None,
     with_offsets: Annotated[
         bool, typer.Option("--with-offsets", help="Also write the current offsets, as offset manifests.")
@@ -58,7 +55,7 @@ def import_connectors(
     written it. Exits with 1 if a connector or its offsets could not be read.
     """
     settings = settings_of(context)
-    name, output = _chosen(settings, cluster), OutputFiles(out, file_format, force)
+    name, output = only_cluster(settings, cluster), OutputFiles(out, file_format, force)
     _, problems = import_cluster(settings, name, output, selector or (), with_offsets=with_offsets)
     _ignore_ledger(settings)
     return ended(problems)
@@ -73,9 +70,11 @@ def import_cluster(
     with_offsets: bool = False,
 ) -> tuple[list[Converted], Mapping[ConnectorName, str]]:
     """Write the connectors of the cluster. Returns those that were written, and why others could not be imported."""
-    known, file_format = _known(settings, name, output), output.target
-    own = known.own(output.directory(name), file_format.suffix) if output.force else {}
+    file_format = output.target
     with progress("Importing") as say, clients_of(settings, (name,)) as clients:
+        say(f"reading {output.root}")
+        known = _known(settings, name, output)
+        own = known.own(output.directory(name), file_format.suffix) if output.force else {}
         say(f"reading the connectors of {name}")
         if with_offsets:
             clients[name].require(GET_OFFSETS)
@@ -113,13 +112,6 @@ def _options(settings: Settings, target: TargetFormat, variables: Collection[str
     options = convert_options(settings, target)
     reserved = {*options.reserved, *variables}
     return replace(options, reserved=reserved, with_cluster=len(settings.clusters) > 1)
-
-
-def _chosen(settings: Settings, cluster: str | None) -> ClusterName:
-    clusters = chosen_clusters(settings, cluster)
-    if len(clusters) > 1:
-        raise UsageError(f"expected one cluster; choose one of {', '.join(clusters)} with --cluster")
-    return clusters[0]
 
 
 def ended(problems: Mapping[ConnectorName, str]) -> ExitCode:

@@ -26,6 +26,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.import_connectors import ended, import_cluster
 from gitops_connect.cli.options import is_untrusted
 from gitops_connect.cli.plan import show_problems
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.exchange.declarations import TargetFormat
 from gitops_connect.exchange.document_text import needed_secrets
@@ -213,7 +214,8 @@ def _require_worker(new: _NewRepository) -> None:
     with temporary_directory(None) as room:
         file = room / DEFAULT_FILE
         write_new(file, new.settings_text, force=False, root=room)
-        with clients_of(load_settings(file, os.environ), (new.cluster,)) as clients:
+        with progress("Checking") as say, clients_of(load_settings(file, os.environ), (new.cluster,)) as clients:
+            say(f"asking the worker {new.url}")
             clients[new.cluster].info()
 
 

@@ -61,9 +61,12 @@ def show(
         if name is not None:
             return _show_one(runtime, recorded_changes.find(changes, clusters, name), name, output)
         most = MOST_CHANGES if output is TableOutput.TABLE else None
-        known = recorded_changes.latest(changes, clusters, most=most)
-        rows = [_row(one, record) for one, record in known]
-        emit(listing(HEADERS, rows, [_value(one, record) for one, record in known], output))
+        with progress("Reading") as say:
+            say("the recorded offset changes")
+            known = recorded_changes.latest(changes, clusters, most=most)
+            rows, values = [_row(*one) for one in known], [_value(*one) for one in known]
+            text = listing(HEADERS, rows, values, output)
+        emit(text)
         recorded_changes.tell_of_older(changes, clusters, None, len(known), echo_note)
     return ExitCode.DONE
 

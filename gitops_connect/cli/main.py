@@ -56,9 +56,12 @@ COMMANDS = {
     "sandbox": CommandEntry("sandbox", "app", "Run a local one-node Kafka with Connect workers."),
 }
 
+_COMPLETES = "_GITOPS_CONNECT_COMPLETE"
+"""The variable that shells set while they complete a command line."""
+
 
 class CommandGroup(typer.core.TyperGroup):
-    """The commands of the program. The module of a command is imported when the command is called or completed."""
+    """The commands of the program. The module of a command is imported when the command is called."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
@@ -71,7 +74,10 @@ class CommandGroup(typer.core.TyperGroup):
 
     def load(self, name: str) -> Any:
         entry = COMMANDS[name]
-        found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)
+        if _COMPLETES in os.environ:
+            found = _known(name)
+        else:
+            found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)
         holder = typer.Typer(callback=_root, add_completion=False, rich_markup_mode=None)
         if isinstance(found, typer.Typer):
             holder.add_typer(found, name=name, help=entry.help)
@@ -81,6 +87,12 @@ class CommandGroup(typer.core.TyperGroup):
         self.commands[name] = group.commands[name]
         add_global_options(self.commands[name])
         return self.commands[name]
+
+
+def _known(name: str) -> Any:
+    from gitops_connect.cli.known_commands import known_command  # noqa: PLC0415 - only shells need it
+
+    return known_command(name)
 
 
 def _version(value: bool) -> None:

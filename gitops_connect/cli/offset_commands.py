@@ -24,6 +24,7 @@ from gitops_connect.cli.options import (
     AllOffsets,
     Cluster,
     Connector,
+    DetailedExitcode,
     Force,
     ListOutput,
     Offline,
@@ -191,8 +192,10 @@ def _watch(
     """Print the offsets, and then what changes, until a signal ends it."""
     clusters, before, is_json = chosen_clusters(settings, cluster), None, output is TableOutput.JSON
     with temporary_directory(None) as directory, clients_of(settings, clusters) as clients:
-        client = clients[locate(clients, name, echo_note)]
-        observed = client.connectors()[0].get(name)
+        with progress("Offsets") as say:
+            say(f"reading the offsets of {name}")
+            client = clients[locate(clients, name, echo_note)]
+            observed = client.connectors()[0].get(name)
         shape = open_families().shape(observed.config) if observed is not None else None
         with suppress(KeyboardInterrupt), interruptible(end_watch):
             read = partial(read_watched, client, name, directory)
@@ -265,13 +268,11 @@ def diff(
     cluster: Cluster = None,
     replace: Replace = False,
     acknowledge: Acknowledge = None,
+    detailed_exitcode: DetailedExitcode = False,
     all_offsets: AllOffsets = False,
     output: Annotated[TextOutput, OUTPUT] = TextOutput.TEXT,
 ) -> int:
-    """Show what an offset manifest would change.
-
-    Exits with 2 if it would change offsets, with 0 if it would change nothing.
-    """
+    """Show what an offset manifest would change."""
     settings, name = settings_of(context), ConnectorName(connector)
     subject = partial(read_subject, settings, name, cluster=cluster)
     checked = _checked(settings, CheckOptions(file, name, _kind(replace)), acknowledge, subject)
@@ -283,7 +284,7 @@ def diff(
     else:
         lines = difference_lines(difference, shown_moves(all_offsets), "--all-offsets, or -o json")
         text = TextReport(coloured=coloured(sys.stdout)).offsets(lines)
-        code = ExitCode.CHANGES if difference.moves else ExitCode.DONE
+        code = ExitCode.CHANGES if detailed_exitcode and difference.moves else ExitCode.DONE
     emit(manifest_check.as_json(checked) if output is TextOutput.JSON else text)
     return code
 
@@ -337,6 +338,7 @@ def _checked(
         return read_subject(room).acknowledging(frozenset(acknowledge or ()))
 
     with progress("Checking") as say:
+        say(f"reading the offsets of {options.connector}")
         return manifest_checks.check(options, settings, say, subject)
 
 
@@ -429,9 +431,12 @@ def history(
     with opened(context) as runtime:
         clusters, name = chosen_in(runtime.settings, cluster), ConnectorName(connector)
         most = recorded_changes.MOST_CHANGES if output is TableOutput.TABLE else None
-        entries = recorded_changes.entries(runtime, clusters, name, most)
-        rows = [entry.row() for entry in entries]
-        emit(listing(recorded_changes.HEADERS, rows, [entry.value() for entry in entries], output))
+        with progress("Reading") as say:
+            say("the recorded offset changes")
+            entries = recorded_changes.entries(runtime, clusters, name, most)
+            rows, values = [one.row() for one in entries], [one.value() for one in entries]
+            text = listing(recorded_changes.HEADERS, rows, values, output)
+        emit(text)
         recorded_changes.tell_of_older(runtime.ledger.offset_changes, clusters, name, len(entries), echo_note)
     return ExitCode.DONE
 
@@ -452,6 +457,7 @@ def undo(
     """
     target = UndoTarget(out, force)
     with opened(context) as runtime, progress("Checking") as say:
+        say(f"offset change {change}")
         clusters = chosen_in(runtime.settings, cluster)
         declared = partial(_declared_connectors, runtime.settings)
         made, count = Undo(runtime, clusters, declared, echo_note, say).write(change, target)

@@ -68,6 +68,15 @@ Cluster = Annotated[
         autocompletion=complete_clusters,
     ),
 ]
+OnlyCluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        metavar="NAME",
+        help="The cluster. [default: the only one]",
+        autocompletion=complete_clusters,
+    ),
+]
 Connector = Annotated[
     str, typer.Argument(metavar="CONNECTOR", help="The connector's name.", autocompletion=complete_connectors)
 ]
@@ -85,6 +94,7 @@ Directory = Annotated[
 OUTPUT = typer.Option("-o", "--output", help="Output format.")
 ListOutput = Annotated[TableOutput, OUTPUT]
 Offline = Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")]
+DetailedExitcode = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")]
 AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]
 Untrusted = Annotated[
     bool | None,

@@ -19,6 +19,7 @@ from gitops_connect.cli.options import (
     OUTPUT,
     AllOffsets,
     Clusters,
+    DetailedExitcode,
     Directory,
     ListOutput,
     PlanOutput,
@@ -55,9 +56,7 @@ def plan(
         Path | None, typer.Option("--out", metavar="FILE", help="Save the plan to a file for `apply`.")
     ] = None,
     output: Annotated[PlanOutput, OUTPUT] = PlanOutput.TEXT,
-    detailed_exitcode: Annotated[
-        bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")
-    ] = False,
+    detailed_exitcode: DetailedExitcode = False,
     drift_exitcode: Annotated[
         bool, typer.Option("--drift-exitcode", help="Exit with 3 if a cluster has drifted since the last apply.")
     ] = False,

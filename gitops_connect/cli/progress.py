@@ -1,4 +1,4 @@
-"""A progress display on stderr: only for work that takes longer than a second, and on terminals only or as lines.
+"""A progress display on stderr: on a terminal after a second, else as a line after two seconds and every ten seconds.
 
 Only this module imports rich, after that second, so that a fast command does not spend time on the import.
 """
@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 from gitops_connect.cli.console import echo
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 DELAY = 1.0
 """Seconds before the display appears."""
+FIRST = 2.0
+"""Seconds before the first line."""
 EVERY = 10.0
-"""Seconds between two lines about one activity."""
+"""Seconds between two lines."""
 
 
 class Update(Protocol):
@@ -38,13 +41,21 @@ def silent(text: str, done: int | None = None, total: int | None = None) -> None
 def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
     """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block.
 
-    If stderr is not a terminal, a line every 10 seconds says what is done, and with `lines` also each new activity.
+    If stderr is not a terminal, a line after 2 seconds and then every 10 seconds says what is done, and with `lines`
+    also each new activity. In the block of another `progress`, the texts are shown there, until the inner block ends.
     """
+    if (outer := _OUTER.get()) is not None:
+        before = outer.work
+        yield outer.update
+        outer.update(*before)
+        return
     display = _Display(title) if sys.stderr.isatty() else _ActivityLines(title, at_once=lines)
     display.schedule()
+    token = _OUTER.set(display)
     try:
         yield display.update
     finally:
+        _OUTER.reset(token)
         display.close()
 
 
@@ -53,7 +64,7 @@ class _ActivityLines:
 
     def __init__(self, title: str, *, at_once: bool) -> None:
         self._title, self._at_once = title, at_once
-        self._work: tuple[str, int | None, int | None] = ("", None, None)
+        self.work: tuple[str, int | None, int | None] = ("", None, None)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._repeat, name="progress", daemon=True)
 
@@ -61,8 +72,8 @@ class _ActivityLines:
         self._thread.start()
 
     def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
-        is_new = _activity(text) != _activity(self._work[0])
-        self._work = text, done, total
+        is_new = _activity(text) != _activity(self.work[0])
+        self.work = text, done, total
         if is_new and self._at_once:
             self._tell()
 
@@ -71,11 +82,13 @@ class _ActivityLines:
         self._thread.join()
 
     def _repeat(self) -> None:
-        while not self._over.wait(EVERY):
+        pause = FIRST
+        while not self._over.wait(pause):
             self._tell()
+            pause = EVERY
 
     def _tell(self) -> None:
-        echo(f"{self._title}: {_counted(*self._work)}")
+        echo(f"{self._title}: {_counted(*self.work)}")
 
 
 def _activity(text: str) -> str:
@@ -89,7 +102,7 @@ class _Display:
         self._lock = threading.Lock()
         self._timer = threading.Timer(DELAY, self._appear)
         self._title = title
-        self._work: tuple[str, int | None, int | None] = ("", None, None)
+        self.work: tuple[str, int | None, int | None] = ("", None, None)
         self._shown: tuple[Progress, TaskID] | None = None
         self._closed = False
 
@@ -99,7 +112,7 @@ class _Display:
 
     def update(self, text: str, done: int | None = None, total: int | None = None) -> None:
         with self._lock:
-            self._work = text, done, total
+            self.work = text, done, total
             self._draw()
 
     def close(self) -> None:
@@ -132,12 +145,15 @@ class _Display:
 
     def _draw(self) -> None:
         if self._shown:
-            (shown, number), (text, done, total) = self._shown, self._work
+            (shown, number), (text, done, total) = self._shown, self.work
             (task,) = shown.tasks
             # rich treats `update(total=None)` as no change: a new phase after a finished one would be shown as
             # finished.
             task.total, task.finished_time = total, None
             shown.update(number, completed=done or 0, text=_counted(text, done, total))
+
+
+_OUTER: ContextVar[_ActivityLines | _Display | None] = ContextVar("outer progress", default=None)
 
 
 def _counted(text: str, done: int | None, total: int | None) -> str:

@@ -15,14 +15,6 @@ from gitops_connect.connect.worker_heap import size_text
 from gitops_connect.settings import sections
 
 _DAY = 24 * 3600
-_NO_VARIABLE = (
-    "Mapping[str, Credential]",
-    "Mapping[str, str]",
-    "Mapping[str, DatabaseSettings]",
-    "Mapping[str, KafkaSettings]",
-    "SkipSettings",
-    "WorkerSettings",
-)
 _TYPES = {
     "str": "string",
     "int": "number",
@@ -84,7 +76,7 @@ def section_meaning(cls: type) -> str:
 
 
 def _variable(table: str, field: Any) -> str:
-    if field.type in _NO_VARIABLE:
+    if _TYPES.get(_words(field), "").startswith("table"):
         return ""
     path = "__".join(part.upper() for part in [*table.split("."), field.name])
     return f"`GITOPS_CONNECT_{path}`"
@@ -96,8 +88,11 @@ def _type(cls: type, field: Any) -> str:
     hint = next((one for one in typing.get_args(hint) if isinstance(one, type) and issubclass(one, Enum)), hint)
     if isinstance(hint, type) and issubclass(hint, Enum):
         return ", ".join(f"`{one.value}`" for one in hint)
-    words = str(field.type).removesuffix(" | None")
-    return _TYPES.get(words, words.lower())
+    return _TYPES.get(_words(field), _words(field).lower())
+
+
+def _words(field: Any) -> str:
+    return str(field.type).removesuffix(" | None")
 
 
 def _field_docs(cls: type) -> dict[str, str]:

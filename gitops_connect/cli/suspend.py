@@ -19,6 +19,7 @@ from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.daemon_requests import await_reconciliation, daemon_with_token
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.options import Cluster, NamedConnector, group
+from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
@@ -150,7 +151,10 @@ def opened_ledger(context: typer.Context, *, wait: bool) -> Iterator[tuple[Setti
     require_clusters(settings)
     if wait:
         daemon_with_token(settings.server).close()
-    with closing(open_ledger(settings)) as ledger:
+    with progress("Opening") as update:
+        update("the ledger")
+        ledger = open_ledger(settings)
+    with closing(ledger):
         yield settings, ledger
 
 

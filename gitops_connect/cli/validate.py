@@ -60,7 +60,6 @@ def validate(
     settings, caches = settings_of(context), Caches()
     path = cluster_commands.directory_of(settings, path)
     with progress("Validating") as update:
-        update("reading the repository")
         declared = cluster_commands.declared_in(settings, path, caches)
         update("checking offset manifests")
         found, skipped = _check_manifests(settings, declared, update)

@@ -9,6 +9,7 @@ conflict.
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
@@ -16,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, create_engine, event
+from sqlalchemy import Connection, create_engine, event, text
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, LedgerUnusable, UsageError
@@ -30,6 +31,14 @@ STATEMENT_TIMEOUT = 60
 """Seconds that PostgreSQL may work on one statement, including the wait for locks."""
 SILENCE = 30
 """Seconds until a PostgreSQL whose machine or network no longer answers is given up."""
+_CHECK_EVERY = 1000
+"""Instructions of SQLite between two looks at the clock."""
+_LOWER_TIMEOUT = """\
+SELECT set_config('statement_timeout', :limit, true) FROM pg_settings
+ WHERE name = 'statement_timeout' AND CAST(setting AS integer) NOT BETWEEN 1 AND CAST(:limit AS integer)"""
+"""In milliseconds, until the transaction ends."""
+_CANCELED = "57014"
+"""The SQLSTATE of a statement that PostgreSQL has ended at its timeout."""
 _PAGE = 4096
 """Bytes: the least that SQLite writes to its journal."""
 _WRITES = "gitops_connect_writes"
@@ -113,6 +122,27 @@ class Database:
         else:
             with self._translated():
                 yield shared.connection
+
+    @contextmanager
+    def read_within(self, seconds: float, way_out: str) -> Iterator[Connection]:
+        """As `read`, in a transaction of its own, for a query that may read all rows of a large table.
+
+        Raises LedgerUnusable with the `way_out` if the query takes longer.
+        """
+        with self._reading() as connection:
+            if self.file:
+                driver: Any = connection.connection.driver_connection
+                end = time.monotonic() + seconds
+                driver.set_progress_handler(lambda: time.monotonic() >= end, _CHECK_EVERY)
+            else:
+                connection.execute(text(_LOWER_TIMEOUT), {"limit": f"{seconds * 1000:.0f}"})
+            try:
+                yield connection
+            except OperationalError as error:
+                if not _is_timeout(error):
+                    raise
+                message = f"the ledger {self.place} did not answer a query within {seconds:g}s; {way_out}"
+                raise LedgerUnusable(message) from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -273,6 +303,11 @@ def _explain(error: SQLAlchemyError, place: str, file: Path | None) -> GitopsCon
         return without_space(LedgerUnusable, message, file.parent)
     known = _SQLITE_FAULTS.get(code & _PRIMARY_CODE, "cannot be used")
     return LedgerUnusable(f"the ledger {place} {known} ({cause})")
+
+
+def _is_timeout(error: OperationalError) -> bool:
+    is_interrupted = getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_INTERRUPT
+    return is_interrupted or getattr(error.orig, "sqlstate", None) == _CANCELED
 
 
 def _is_full(code: int, directory: Path) -> bool:

@@ -44,6 +44,8 @@ from gitops_connect.model.offset_changes import (
     OffsetChangeKind,
     OffsetChangeRecord,
     OffsetChangeState,
+    resolve_command,
+    resolve_commands,
 )
 from gitops_connect.model.offsets import OffsetPatch, Offsets, offsets_digest, pack, unpack
 
@@ -329,7 +331,7 @@ class OffsetChangeStore:
                 known = "the ledger has no record of it" if state is None else f"its state there is {state.value}"
                 raise LedgerUnusable(
                     f"{name} took effect on {cluster}, but it is not in progress in the ledger {self._database.place}"
-                    f" ({known}); was it replaced? Run `gitops-connect ledger resolve {name} --applied`"
+                    f" ({known}); was it replaced? Run {resolve_command(cluster, name, 'applied')}"
                 )
             entry.put(values)
 
@@ -522,7 +524,7 @@ class _Entry:
             OffsetChangeState.OPEN: f"{name} was started on {cluster} on {since} with other offsets, and may have taken"
             " effect; it is finished with the offsets that it began with; give a new change its own name",
             OffsetChangeState.UNKNOWN: f"it is unknown whether {name} was applied to {cluster}; run"
-            f" `gitops-connect ledger resolve {name}` with --applied or --not-applied",
+            f" {resolve_commands(cluster, name)}",
         }
         if row.state in taken:
             raise OperationSettled(taken[row.state])

@@ -44,6 +44,9 @@ KEPT_STEPS = 100_000
 """Steps of each cluster that are kept. Older ones are removed."""
 REMOVE_AFTER = 100
 """So many new steps of all clusters, too many old ones are removed: to find them, the database counts all."""
+SEARCH_TIMEOUT = 5.0
+"""Seconds that a database may search the history. A process that writes to SQLite waits 10s for those that read."""
+_NARROW = "select fewer steps: name a cluster, a connector, or a time (`--cluster`, `--connector`, `--since`)"
 _PAGE = 1000
 _MOST_NEW = 10_000
 """So many new steps are read faster one by one than the last one of each connector."""
@@ -118,7 +121,7 @@ class StatusStore:
     def _reading_steps(self) -> Iterator[Connection]:
         """Not all steps are checked when the ledger is opened."""
         try:
-            with self._database.read() as connection:
+            with self._database.read_within(SEARCH_TIMEOUT, _NARROW) as connection:
                 yield connection
         except (KeyError, ValueError) as error:
             raise LedgerUnusable(f"the ledger {self._database.place} is damaged: table steps: {error}") from error
@@ -188,8 +191,12 @@ class StatusStore:
         return stop, end
 
     def unproven(self, cluster: ClusterName, revision: Revision) -> frozenset[ConnectorName]:
-        """The connectors whose last step for this revision has failed, or is not confirmed yet."""
+        """The connectors whose last step for this revision has failed, or is not confirmed yet.
+
+        The steps after a failed one are skipped, and count for nothing.
+        """
         query = select(STEPS.c.connector, STEPS.c.result).filter_by(cluster=cluster, revision=revision)
+        query = query.where(STEPS.c.result != Result.SKIPPED)
         with self._database.read() as connection:
             last = {one.connector: one.result for one in connection.execute(query.order_by(STEPS.c.id))}
         return frozenset(name for name, result in last.items() if result in (Result.FAILED, Result.UNCONFIRMED))

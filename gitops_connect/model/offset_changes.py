@@ -11,6 +11,7 @@ A declared offset change without a record in the ledger is pending. Three declar
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -18,7 +19,7 @@ from enum import Enum
 from typing import assert_never
 
 from gitops_connect.model.clock import Backoff
-from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
+from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
 NOTHING_SENT = "every offset already matched: nothing was sent"
@@ -65,6 +66,17 @@ def lack_words(lacks: Iterable[Acknowledgement]) -> str:
     """`it lacks the acknowledgement rewind`, and nothing if it lacks none."""
     names = sorted(one.value for one in lacks)
     return f"it lacks the acknowledgement{'s' * (len(names) > 1)} {', '.join(names)}" if names else ""
+
+
+def resolve_command(cluster: ClusterName, name: OffsetChangeName, outcome: str) -> str:
+    """The command line, in backticks, that records an outcome: `applied` or `not-applied`."""
+    words = ("gitops-connect", "ledger", "resolve", name, "--cluster", cluster, f"--{outcome}")
+    return f"`{shlex.join(words)}`"
+
+
+def resolve_commands(cluster: ClusterName, name: OffsetChangeName) -> str:
+    """The two command lines of which an administrator runs one if the outcome of a change is unknown."""
+    return " or ".join(resolve_command(cluster, name, outcome) for outcome in ("applied", "not-applied"))
 
 
 class OffsetChangeState(Enum):

@@ -83,7 +83,7 @@ class PlannedChanges:
         shape = self.situation.offsets.shapes.get(offset_change.connector)
         if self.is_resumed(offset_change):
             before = self.situation.offsets.unfinished[offset_change.name].before
-            seen = review_unfinished(offset_change, before, current, shape)
+            seen = review_unfinished(self.situation.observed.cluster, offset_change, before, current, shape)
         else:
             known = self.situation.offsets.resolved.get(offset_change.name)
             if known is not None:
@@ -277,7 +277,7 @@ class LargeOffsetChange:
             at_begin, now, changed = self._checks.check([earlier, left, since])
             difference, done = now.difference or Difference(), _as_declared(now) - _as_declared(at_begin)
         moved, partial = _changes(changed) - done, bool(_changes(changed))
-        refused = (moved_since(self._offset_change, moved),) if moved else ()
+        refused = (moved_since(self._cluster, self._offset_change, moved),) if moved else ()
         difference = described(difference, self._shape)
         return Review({}, difference, refused, partial=partial, unchecked=unchecked(self._shape))
 

@@ -111,7 +111,9 @@ class _OffsetChangesPlanner:
         else:
             # The offsets of a connector that someone deleted meanwhile can be read only once it exists again.
             current = self._current if self._exists and self._current is not None else unfinished.before
-            seen = unfinished.review or review_unfinished(offset_change, unfinished.before, current, self._shape)
+            seen = unfinished.review or review_unfinished(
+                self._situation.observed.cluster, offset_change, unfinished.before, current, self._shape
+            )
             seen = with_store(self._situation, offset_change, seen)
             self._decide(
                 offset_change, replace(shown, difference=seen.difference), seen, "offsets/unfinished", declared
@@ -379,7 +381,9 @@ def _finish_stray(situation: Situation, unfinished: Unfinished) -> ConnectorPlan
         note = f"offset change {offset_change.name}: in progress, but its connector is no longer declared and {why}"
         return ConnectorPlan(name, notes=(note,))
     shape = situation.offsets.shapes.get(name)
-    seen = unfinished.review or review_unfinished(offset_change, unfinished.before, current or {}, shape)
+    seen = unfinished.review or review_unfinished(
+        situation.observed.cluster, offset_change, unfinished.before, current or {}, shape
+    )
     seen = with_store(situation, offset_change, seen)
     if seen.refusals:
         return ConnectorPlan(name, notes=(f"offset change {offset_change.name}: {seen.refusals[0].message}",))

@@ -93,7 +93,8 @@ def _requested(
     earlier = situation.offsets.replaced.get(offset_change.name)
     if earlier is not None and offset_change.name not in situation.offsets.records:
         why = f"the same change is recorded as {earlier}, whose commit is not in the history of the annotation"
-        return Assessment(OffsetChangeStatus.UNKNOWN, f"{why}: {ask_outcome(offset_change.name)}", "offsets/unknown")
+        ask = ask_outcome(situation.observed.cluster, offset_change.name)
+        return Assessment(OffsetChangeStatus.UNKNOWN, f"{why}: {ask}", "offsets/unknown")
     why = offset_change.problem
     if not why and connector.state is not TargetState.STOPPED:
         why = "the connector not being stopped: set `state: stopped` in the resource"
@@ -147,7 +148,8 @@ def history_unknown(situation: Situation, offset_change: DesiredOffsetChange) ->
         return None
     if offsets.current.get(name) == {}:
         return None
-    why = f"the ledger is new, and the connector has offsets: {ask_outcome(offset_change.name)}"
+    ask = ask_outcome(situation.observed.cluster, offset_change.name)
+    why = f"the ledger is new, and the connector has offsets: {ask}"
     return Assessment(OffsetChangeStatus.UNKNOWN, why, "offsets/unknown")
 
 
@@ -159,16 +161,15 @@ def started_since(situation: Situation, offset_change: OffsetChange) -> str:
     same is true if the connector was deleted, and must run for a moment because the worker cannot create it stopped.
     """
     observed = situation.observed.connectors.get(offset_change.connector)
+    ask = ask_outcome(situation.observed.cluster, offset_change.name)
     if observed is None and _must_run_first(situation, offset_change):
         return (
             "the change was started but did not finish, its connector was deleted meanwhile, and Kafka Connect"
-            f" {situation.observed.version} cannot create a stopped connector: {ask_outcome(offset_change.name)}"
+            f" {situation.observed.version} cannot create a stopped connector: {ask}"
         )
     if observed is None or observed.state not in _STARTED:
         return ""
-    return (
-        f"the change was started but did not finish, and its connector has run since: {ask_outcome(offset_change.name)}"
-    )
+    return f"the change was started but did not finish, and its connector has run since: {ask}"
 
 
 def _must_run_first(situation: Situation, offset_change: OffsetChange) -> bool:
@@ -201,8 +202,9 @@ def status_by_record(situation: Situation, offset_change: DesiredOffsetChange) -
         case OffsetChangeState.OPEN:
             found = _open(same=same)
         case OffsetChangeState.UNKNOWN:
-            new = f"the change may be older than the ledger: {ask_outcome(offset_change.name)}"
-            found = Assessment(OffsetChangeStatus.UNKNOWN, record.message or new, "offsets/unknown")
+            ask = ask_outcome(situation.observed.cluster, offset_change.name)
+            message = record.message or f"the change may be older than the ledger: {ask}"
+            found = Assessment(OffsetChangeStatus.UNKNOWN, message, "offsets/unknown")
         case OffsetChangeState.FAILED:
             found = _failed(situation, record, offset_change) if same else None
         case OffsetChangeState.RELEASED if offset_change.connector in situation.observed.connectors:

@@ -16,8 +16,8 @@ from gitops_connect.families.resume import UNKNOWN_CLASS, ResumeRules
 from gitops_connect.families.shapes import Shape, compare
 from gitops_connect.families.sinks import partition_label
 from gitops_connect.model.differences import Difference, Direction, Move, Refusal, Review
-from gitops_connect.model.names import OffsetChangeName
-from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind
+from gitops_connect.model.names import ClusterName, OffsetChangeName
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChange, OffsetChangeKind, resolve_commands
 from gitops_connect.model.offsets import OffsetPatch, Offsets, OffsetText, merged, patch_between
 from gitops_connect.model.units import SkipLimits
 from gitops_connect.plan.target_resolution import out_of_range
@@ -34,7 +34,9 @@ def review(offset_change: OffsetChange, current: Offsets, shape: Shape | None, m
     return Review(patch, difference, refused, current, unchecked=unchecked(shape))
 
 
-def review_unfinished(offset_change: OffsetChange, before: Offsets, current: Offsets, shape: Shape | None) -> Review:
+def review_unfinished(
+    cluster: ClusterName, offset_change: OffsetChange, before: Offsets, current: Offsets, shape: Shape | None
+) -> Review:
     """The review of an offset change that was begun at the offsets `before` and never finished: it may be half done.
 
     If each partition is as before or as declared, no connector has run from there, and sending the offset change again
@@ -46,20 +48,19 @@ def review_unfinished(offset_change: OffsetChange, before: Offsets, current: Off
     left = {one: offset for one, offset in patch.items() if current.get(one) != offset}
     difference = find_difference(current, left, shape)
     partial = current != before
-    refused = (moved_since(offset_change, len(moved)),) if moved else ()
+    refused = (moved_since(cluster, offset_change, len(moved)),) if moved else ()
     return Review(left, difference, refused, before, partial, unchecked(shape))
 
 
-def moved_since(offset_change: OffsetChange, count: int) -> Refusal:
+def moved_since(cluster: ClusterName, offset_change: OffsetChange, count: int) -> Refusal:
     """Why an offset change that was begun is not finished: `count` partitions are neither as before nor as declared."""
     what = f"the change was started but did not finish, and {count:,} of its offsets changed since then"
-    return Refusal(f"{what}: {ask_outcome(offset_change.name)}")
+    return Refusal(f"{what}: {ask_outcome(cluster, offset_change.name)}")
 
 
-def ask_outcome(name: OffsetChangeName) -> str:
+def ask_outcome(cluster: ClusterName, name: OffsetChangeName) -> str:
     """What an administrator must decide about a change of unknown outcome."""
-    command = f"run `gitops-connect ledger resolve {name}` with --applied or --not-applied"
-    return f"it is unknown whether the change was applied; {command}"
+    return f"it is unknown whether the change was applied; run {resolve_commands(cluster, name)}"
 
 
 def effect_of(offset_change: OffsetChange, current: Offsets) -> OffsetPatch:

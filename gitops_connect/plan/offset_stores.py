@@ -57,7 +57,7 @@ def with_store(situation: Situation, offset_change: OffsetChange, review: Review
     """The review, also refused if Connect cannot carry out the change in the store of the offsets."""
     removes = bool(review.difference.counts.get(Direction.REMOVED, 0))
     begun = offset_change.name in situation.offsets.unfinished
-    then = f"; {ask_outcome(offset_change.name)}" if begun else ""
+    then = f"; {ask_outcome(situation.observed.cluster, offset_change.name)}" if begun else ""
     found = [Refusal(text + then) for text in _problems(situation, offset_change.connector, removes=removes)]
     return replace(review, refusals=tuple(dict.fromkeys((*review.refusals, *found))))
 

@@ -19,6 +19,8 @@ from gitops_connect.model.offset_changes import (
     OffsetChangeRecord,
     OffsetChangeState,
     lack_words,
+    resolve_command,
+    resolve_commands,
 )
 from gitops_connect.model.plans import ConnectorPlan, OffsetChangeStatus, Plan, PlannedOffsetChange
 from gitops_connect.report.printable import one_line
@@ -203,8 +205,7 @@ class _ChangeFacts:
     def next_step(self) -> str:
         planned, record = self.planned, self.record
         name, connector = next((one.name, one.connector) for one in (self._planned, record) if one)
-        at = f"--cluster {shlex.quote(self.cluster)}"
-        resolve = f"gitops-connect ledger resolve {shlex.quote(name)} {at}"
+        abandon = resolve_command(self.cluster, name, "not-applied")
         found = ""
         match self.state:
             case OffsetChangeStatus.WAITING if self.lacks:
@@ -212,14 +213,14 @@ class _ChangeFacts:
             case OffsetChangeStatus.WAITING if planned is not None:
                 found = planned.one.hint if planned.hold is None else planned.hold.release
             case OffsetChangeStatus.UNKNOWN:
-                get = f"gitops-connect offsets get {shlex.quote(connector)} {at}"
-                found = f"run `{get}`, then `{resolve} --applied` or `{resolve} --not-applied`"
+                get = f"gitops-connect offsets get {shlex.quote(connector)} --cluster {shlex.quote(self.cluster)}"
+                found = f"run `{get}`, then {resolve_commands(self.cluster, name)}"
             case OffsetChangeStatus.FAILED if record is not None and not record.final:
                 found = f"fix the cause; the change is retried at {record.retry_at:%H:%M:%S} UTC"
             case OffsetChangeStatus.FAILED:
-                found = f"fix the cause, then change the document, or run `{resolve} --not-applied`"
+                found = f"fix the cause, then change the document, or run {abandon}"
             case OffsetChangeStatus.UNFINISHED if record is not None and record.message:
-                found = f"fix the cause; to abandon the change, remove its document and run `{resolve} --not-applied`"
+                found = f"fix the cause; to abandon the change, remove its document and run {abandon}"
             case _:
                 pass
         return found

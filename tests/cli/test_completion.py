@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from acceptance.workplace import run_apart
+from acceptance.workplace import Ran, run_apart
 from support.files.tables import rows, table
 
 from gitops_connect.ledger.ledger import Ledger
@@ -44,10 +44,24 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return at
 
 
-@pytest.mark.parametrize(("words", "offered"), rows(__file__, "offered"))
-def test_what_is_offered(directory: Path, words: str, offered: list[str]) -> None:
+def complete(directory: Path, words: str, *program: str) -> Ran:
+    """Run a program as bash does for these words."""
     variables = {"COMP_WORDS": f"gitops-connect {words}", "COMP_CWORD": str(len(words.split(" ")))}
     variables["_GITOPS_CONNECT_COMPLETE"] = "complete_bash"
-    command = [sys.executable, "-m", "gitops_connect.cli.main"]
-    ran = run_apart(command, cwd=directory, env={**os.environ, **variables}).expect(0, err="")
+    return run_apart([sys.executable, *program], cwd=directory, env={**os.environ, **variables})
+
+
+@pytest.mark.parametrize(("words", "offered"), rows(__file__, "offered"))
+def test_what_is_offered(directory: Path, words: str, offered: list[str]) -> None:
+    ran = complete(directory, words, "-m", "gitops_connect.cli.main").expect(0, err="")
     assert ran.out.split() == offered
+
+
+@pytest.mark.parametrize("words", ["status --cluster pr", "offsets get orders"])
+def test_no_command_and_no_library_but_that_of_the_command_line_is_imported(directory: Path, words: str) -> None:
+    program = "import atexit, sys; atexit.register(lambda: sys.stderr.write(' '.join(sys.modules)))"
+    ran = complete(directory, words, "-c", f"{program}; from gitops_connect.cli.main import main; main()").expect(0)
+    imported = set(ran.err.split())
+    assert "typer" in imported
+    unneeded = {"requests", "rich", "sqlalchemy", "yaml", "gitops_connect.runtime"}
+    assert not imported & unneeded

@@ -10,7 +10,7 @@ from acceptance.workplace import Workplace, change, run_here
 from support.files.tables import rows
 
 from gitops_connect.checks.document_schemas import read_schema
-from gitops_connect.checks.schema_fields import field_at, field_paths
+from gitops_connect.checks.schema_fields import document_fields
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.report.code_scanning import rule_explanations
 
@@ -29,11 +29,9 @@ def test_every_rule_exit_code_and_field_is_explained() -> None:
     for word in (*rule_explanations(), *(str(code.value) for code in ExitCode)):
         run_here("explain", word).expect(0, out="DOCS:\n  docs/reference/")
     for schema in map(read_schema, ("connector", "offset-change")):
-        for path in field_paths(schema):
-            found = field_at(schema, path.split("."))
-            assert found is not None
-            assert found.description, path
-            assert found.type not in ("", "value"), path
+        for field in document_fields(schema):
+            assert field.description, field.path
+            assert field.type not in ("", "value"), field.path
 
 
 @pytest.mark.slow

@@ -377,7 +377,9 @@ def test_labels_are_shown_and_escaped(labelled: Workplace) -> None:
     labelled.settings()
     file = labelled.directory / "gitops-connect.toml"
     file.write_text(file.read_text().replace('url = "repository"', ""))
-    labelled.run("get", "connectors", "-l", "team").expect(64, err="--label needs the documents")
+    labelled.run("get", "connectors", "-l", "team").expect(
+        64, err=("--label needs the documents", "select with NAME, --selector or --cluster")
+    )
 
 
 def test_an_error_in_a_document_counts_whatever_is_selected(labelled: Workplace) -> None:
@@ -412,3 +414,21 @@ def test_what_changes_is_printed_until_a_signal_ends_it(at: Workplace, command: 
     assert (json.loads(changed)["state"] if "json" in command else "PAUSED") == "PAUSED"
     assert gone in ("", f"note: {at.name('other')} on local is gone\n")
     assert bool(gone) is (command[0] == "get")
+
+
+def test_a_watch_keeps_the_labels_while_the_repository_cannot_be_read(labelled: Workplace) -> None:
+    command = labelled.command("get", "connectors", "-l", "team=payments", "--watch", "--interval", "100ms")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        assert watching.stderr is not None
+        _, first = (watching.stdout.readline() for _ in range(2))
+        labelled.repository.rename(labelled.directory / "away")
+        for action in ("pause", "resume"):
+            for _ in range(2):
+                assert next(line for line in watching.stderr if "cannot read the repository" in line)
+            labelled.by_hand(action, "orders")
+        watching.send_signal(signal.SIGTERM)
+        assert "is gone" not in watching.stderr.read()
+        changed = watching.stdout.read()
+    assert "RUNNING" in first
+    assert "PAUSED" in changed

@@ -47,6 +47,7 @@ LINK = re.compile(r"\]\(([^)#]+)")
         "../contributing/hostile-inputs.md",
         "helm-values.md",
         "../../deploy/helm/values.schema.json",
+        "../../gitops_connect/cli/known_commands.json",
     ],
 )
 def test_the_reference_is_what_the_code_says(name: str) -> None:

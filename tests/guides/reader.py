@@ -29,6 +29,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 
+from acceptance.workplace import PROGRESS
 from support.docs.docs_pages import Code
 
 FILES = ("yaml", "toml", "json", "ini", "hcl", "sql")
@@ -167,15 +168,12 @@ def _pattern(line: str) -> str:
     return r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line).replace("…", ".*") + r"\n"
 
 
-_PROGRESS = re.compile(r"^Applying: \d+/\d+ steps\n", re.MULTILINE)
-
-
 def lines(text: str) -> list[str]:
     """The non-empty lines. Steps of different connectors end in any order, so their lines are sorted.
 
-    What takes more than ten seconds on a busy machine says how far it is: that is no part of what a guide shows.
+    What takes more than two seconds says how far it is: that is no part of what a guide shows.
     """
-    text = _PROGRESS.sub("", text)
+    text = PROGRESS.sub("", text)
     for pattern, name in VARIABLE:
         text = pattern.sub(name, text)
     printed = (line.strip() for line in text.splitlines() if line.strip())

@@ -151,3 +151,29 @@ def test_a_statement_that_takes_too_long_is_given_up(postgres: Server, tmp_path:
             connection.execute(text("SELECT pg_sleep(60)"))
         with database.read() as connection:
             assert connection.execute(text("SELECT 1")).scalar() == 1
+
+
+@pytest.mark.thorough
+def test_a_query_of_a_server_is_given_up_at_its_own_limit_or_at_the_lower_one_of_the_url(
+    postgres: Server, tmp_path: Path
+) -> None:
+    url = postgres_place(postgres, tmp_path).url
+    with closing(Database(url, tmp_path)) as database:
+        expected = "did not answer a query within 0.1s; name a cluster"
+        with pytest.raises(LedgerUnusable, match=expected), database.read_within(0.1, "name a cluster") as connection:
+            connection.execute(text("SELECT pg_sleep(60)"))
+        with database.read_within(0.1, "") as connection:
+            assert connection.execute(text("SHOW statement_timeout")).scalar() == "100ms"
+    with closing(Database(f"{url}?options=-c%20statement_timeout%3D50", tmp_path)) as database:  # noqa: SIM117
+        with database.read_within(0.1, "") as connection:
+            assert connection.execute(text("SHOW statement_timeout")).scalar() == "50ms"
+
+
+def test_a_query_of_a_file_is_given_up_at_its_limit(tmp_path: Path) -> None:
+    endless = text("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+    with closing(Database("sqlite:///state.db", tmp_path)) as database:
+        expected = "state.db did not answer a query within 0.1s; name a cluster"
+        with pytest.raises(LedgerUnusable, match=expected), database.read_within(0.1, "name a cluster") as connection:
+            connection.execute(endless)
+        with database.read_within(0.1, "") as connection:
+            assert connection.execute(text("SELECT 1")).scalar() == 1

@@ -126,6 +126,12 @@ def test_what_people_decide_about_a_commit_proves_nothing_of_its_connectors(ledg
     assert ledger.status.unproven(LOCAL, Revision("abc")) == {"orders"}
 
 
+def test_the_steps_that_are_skipped_after_a_failed_one_do_not_hide_it(ledger: Ledger) -> None:
+    results = enumerate(("failed", "skipped"))
+    ledger.status.record_steps(LOCAL, [entry(at, revision=Revision("abc"), result=one) for at, one in results])
+    assert ledger.status.unproven(LOCAL, Revision("abc")) == {"orders"}
+
+
 def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_did_since(ledger: Ledger) -> None:
     """A restart that did not help is no failed change."""
     steps = [
@@ -207,3 +213,11 @@ def test_a_restart_that_an_earlier_version_recorded_has_its_actor(new_place: Led
     ]
     assert [(one.action, one.actor, one.author) for one in reversed(found)] == expected
     assert {(one.who, one.commit, one.pull_request, one.request) for one in found} == {("", "", None, "")}
+
+
+def test_a_search_that_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status_store, "SEARCH_TIMEOUT", 0.0)
+    with closing(LedgerPlace("sqlite:///state.db", tmp_path).open()) as ledger:
+        ledger.status.record_steps(LOCAL, [entry(number) for number in range(100)])
+        with pytest.raises(LedgerUnusable, match="did not answer a query within 0s; select fewer steps"):
+            ledger.status.history(HistoryFilter(words=("nothing",)))

@@ -107,7 +107,7 @@ def test_a_manifest_is_compared_with_the_time_between_the_records(payments: Paym
     file, name = payments.place.directory / "back.json", payments.place.name("sink")
     payments.place.run("offsets", "get", name, "--save", str(file)).expect(0)
     file.write_text(file.read_text().replace("120", "90"))
-    payments.place.run("offsets", "diff", name, str(file)).expect(2, out="1 rewind (30 records of 29 min reprocessed)")
+    payments.place.run("offsets", "diff", name, str(file)).expect(0, out="1 rewind (30 records of 29 min reprocessed)")
 
 
 def test_to_the_end_and_to_a_number(payments: Payments) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from cli_page import loaded_commands
+from support.docs.commands import problem
 from support.files.tables import cases
 from support.planner.situations import (
     CLASS,
@@ -53,6 +57,9 @@ def test_case(case: Case) -> None:
     texts = [*notes, *(one.message for one in made.offset_changes), *(one.summary for one in made.diagnostics)]
     assert [one for one in case.get("says", []) if not any(one in text for text in texts)] == [], texts
     assert [one for one in case.get("reasons", []) if not any(one in step.reason for step in made.steps)] == []
+    for command in re.findall("`gitops-connect (ledger resolve [^`]*)`", "\n".join(texts)):
+        assert problem(words := shlex.split(command), loaded_commands()) == ""
+        assert {"--applied", "--not-applied"}.intersection(words), "the command line is complete"
     has_errors = any(one.endswith(" error") for one in rules)
     assert made.complete is not (has_errors or "held" in case or "invalid" in case)
     _check_offset_changes(case, {one.name: one for one in made.offset_changes}, made.steps)

@@ -17,7 +17,7 @@ from gitops_connect.connect.client import ConnectClient
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.differences import Difference, Review
-from gitops_connect.model.names import ConnectorName, OffsetChangeName
+from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
 from gitops_connect.model.plans import Plan
@@ -114,7 +114,9 @@ class MemoryJournal:
 
     def review(self, offset_change: OffsetChange, current: Offsets) -> Review:
         if offset_change.name in self.unfinished:
-            return review_unfinished(offset_change, self.unfinished[offset_change.name], current, self.shape)
+            return review_unfinished(
+                ClusterName("local"), offset_change, self.unfinished[offset_change.name], current, self.shape
+            )
         return review(offset_change, current, self.shape, dict.fromkeys(DEFAULT_SKIP_LIMITS, self.max_skip))
 
     def has_too_many_offsets(self, offset_change: OffsetChange) -> bool:
