@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,17 +66,19 @@ async def _request(address: str, path: str) -> tuple[asyncio.StreamReader, async
 
 
 async def _hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, changed: asyncio.Event) -> None:
-    while line := await reader.readline():
-        if line.startswith(b"event: change"):
-            changed.set()
-    writer.close()
+    try:
+        while line := await reader.readline():
+            if line.startswith(b"event: change"):
+                changed.set()
+    finally:
+        writer.close()
 
 
 async def _update(address: str, path: str, changed: asyncio.Event, updates: Updates) -> None:
     while True:
         await changed.wait()
         changed.clear()
-        pause = asyncio.create_task(asyncio.sleep(_PAUSE))
+        began = time.monotonic()
         reader, writer = await _request(address, path)
         answer = await reader.read(-1)
         if not answer.startswith(b"HTTP/1.1 200"):
@@ -83,4 +86,4 @@ async def _update(address: str, path: str, changed: asyncio.Event, updates: Upda
         updates.count += 1
         updates.bytes += len(answer)
         writer.close()
-        await pause
+        await asyncio.sleep(max(0, began + _PAUSE - time.monotonic()))

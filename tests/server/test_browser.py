@@ -21,7 +21,7 @@ from support.server.running import served
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.observed_state import TaskStatus, WorkerState
-from gitops_connect.model.verdicts import IS_OK, NextStep, Verdict, VerdictKind
+from gitops_connect.model.verdicts import NextStep, Verdict, VerdictKind
 from gitops_connect.server.app import application
 
 CHROMIUM = find_chromium()
@@ -51,8 +51,8 @@ FIXED = """
   window.setTimeout = (work, wait) => timers.push([work, wait]);
   window.fetched = window.fetch;
   window.answers = window.fetched;
-  window.reads = 0;
-  window.fetch = (...all) => { reads += 1; return answers(...all); };
+  window.fetches = 0;
+  window.fetch = (...all) => { fetches += 1; return answers(...all); };
   window.isHidden = false;
   Object.defineProperty(document, "hidden", {get: () => isHidden});
 """
@@ -110,19 +110,28 @@ def test_rows_change_in_place_while_a_person_reads_and_others_wait(chromium: Bro
     chromium.evaluate(WATCH)
     before = chromium.evaluate("scrollY")
     connectors = made.served.snapshot.clusters[CLUSTER].connectors
-    changed = tuple(replace(one, verdict=IS_OK) if one.name == "orders" else one for one in connectors)
+    unknown = Verdict(VerdictKind.UNKNOWN, "not read")
+    changed = tuple(replace(one, verdict=unknown) if one.name == "orders" else one for one in connectors)
     made.daemon.state.update_cluster(CLUSTER, connectors=changed)
-    chromium.await_that(f"{row}.textContent.includes('OK')")
+    chromium.await_that(f"{row}.textContent.includes('not read')")
     assert chromium.evaluate("touched") == ["c/local/orders"]
     assert chromium.evaluate(f"{row}.kept && {other}.kept && document.activeElement.kept")
     assert chromium.evaluate("getSelection().toString().trim()") == "orders-source-0000"
     assert (chromium.evaluate("scrollY"), chromium.evaluate("search.value")) == (before, "orders")
     assert chromium.evaluate("waiting.textContent") == "new order · show"
-    added = replace(changed[0], name=ConnectorName("orders-added"))
-    made.daemon.state.update_cluster(CLUSTER, connectors=(added, *(one for one in changed if one.name != "orders")))
+    assert complaints(chromium) == []
+
+
+def test_rows_that_appear_or_disappear_wait_while_a_person_reads(chromium: Browser, url: str, made: World) -> None:
+    open_live(chromium, f"{url}/connectors?cluster=local&q=orders")
+    row = "document.getElementById('c/local/orders')"
+    chromium.evaluate(f"{row}.querySelector('a').focus()")
+    connectors = made.served.snapshot.clusters[CLUSTER].connectors
+    added = replace(connectors[0], name=ConnectorName("orders-added"))
+    made.daemon.state.update_cluster(CLUSTER, connectors=(added, *(one for one in connectors if one.name != "orders")))
     chromium.await_that("waiting.textContent === '1 new, 1 gone · show'")
     assert chromium.evaluate(f"{row} !== null"), "nothing disappears while a person reads"
-    assert chromium.evaluate("document.getElementById('c/local/orders-added')") is None
+    assert chromium.evaluate("document.getElementById('c/local/orders-added') === null")
     made.daemon.state.update_cluster(CLUSTER, connectors=())
     chromium.await_that("/^\\d+ gone · show$/.test(waiting.textContent)")
     made.daemon.state.update_cluster(CLUSTER, connectors=(added,))
@@ -141,11 +150,15 @@ def test_rows_appear_at_once_if_nobody_reads(chromium: Browser, url: str, made: 
     made.daemon.state.update_cluster(CLUSTER, connectors=(added, *others))
     chromium.await_that("document.querySelector('tbody tr').id === 'c/local/a-new-one'")
     assert chromium.evaluate("[...document.querySelectorAll('tbody tr')].filter((row) => !row.kept).length") == 1
-    assert chromium.evaluate(f"document.getElementById('c/local/{first.name}')") is None
+    assert chromium.evaluate(f"document.getElementById('c/local/{first.name}') === null")
     assert chromium.evaluate("waiting.hidden")
 
 
 def test_open_details_and_selected_text_remain(chromium: Browser, url: str, made: World) -> None:
+    parts = tuple(TaskStatus(number, WorkerState.FAILED, "no <disk>\n\tat x") for number in range(2))
+    connectors = made.served.snapshot.clusters[CLUSTER].connectors
+    connectors = tuple(replace(one, parts=parts) if one.name == "failed" else one for one in connectors)
+    made.daemon.state.update_cluster(CLUSTER, connectors=connectors)
     open_live(chromium, f"{url}/clusters/local/connectors/failed")
     task = "document.getElementById('task-0')"
     chromium.evaluate(f"{task}.querySelector('summary').click()")
@@ -153,24 +166,23 @@ def test_open_details_and_selected_text_remain(chromium: Browser, url: str, made
     chromium.evaluate("document.getElementById('trace-1').kept = true")
     selected = chromium.evaluate("getSelection().toString()")
     assert "no <disk>" in selected
-    connectors = made.served.snapshot.clusters[CLUSTER].connectors
     verdict = Verdict(VerdictKind.FAILED, cause="another cause", next=NextStep("wait", command="gitops-connect status"))
     changed = tuple(replace(one, verdict=verdict) if one.name == "failed" else one for one in connectors)
     made.daemon.state.update_cluster(CLUSTER, connectors=changed)
     chromium.await_that("document.getElementById('facts').textContent.includes('another cause')")
     assert chromium.evaluate("getSelection().toString()") == selected
     assert chromium.evaluate(f"{task}.querySelector('details').open && document.getElementById('trace-1').kept")
-    assert chromium.evaluate("[...document.querySelectorAll('.copy')].map((one) => copied(one))") == [
-        "gitops-connect status",
-        f"failed\nFailed another cause {chromium.evaluate(AGE)}\nNext: gitops-connect status\n"
-        f"{url}/clusters/local/connectors/failed",
-    ]
+    command, chat = chromium.evaluate("[...document.querySelectorAll('.copy')].map((one) => copied(one))")
+    assert command == "gitops-connect status"
+    verdict = f"Failed another cause {chromium.evaluate(AGE)}"
+    assert chat.splitlines() == ["failed", verdict, f"Next: {command}", f"{url}/clusters/local/connectors/failed"]
     assert complaints(chromium) == []
 
 
 def test_a_part_that_a_page_did_not_have_appears_and_disappears(chromium: Browser, url: str, made: World) -> None:
+    made.daemon.state.set_repository(replace(made.served.snapshot.repository, diagnostics=Diagnostics()))
     open_live(chromium, f"{url}/clusters/prod-eu")
-    assert chromium.evaluate("document.getElementById('problems')") is None
+    assert chromium.evaluate("document.getElementById('problems') === null")
     one = Diagnostic(Severity.ERROR, "schema/type", "expected a number", Location("orders.yaml", 7, 1))
     made.daemon.state.update_cluster(PROD, diagnostics=Diagnostics.of([one]))
     chromium.await_that("document.getElementById('problems')?.textContent.includes('expected a number')")
@@ -188,24 +200,24 @@ def test_a_page_is_read_again_only_if_someone_sees_it_and_at_most_every_two_seco
     assert chromium.evaluate("timers.map(([, wait]) => wait)") == [2000], "many events are one update"
     chromium.evaluate("isHidden = true; timers[0][0]()")
     chromium.evaluate(news)
-    assert chromium.evaluate("[reads, timers.length]") == [0, 1], "a hidden tab reads nothing"
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 1], "a hidden tab reads nothing"
     chromium.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
-    assert chromium.evaluate("[reads, timers.length]") == [0, 2]
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 2]
     chromium.press("p")
     chromium.evaluate("timers[1][0]()")
     chromium.evaluate(news)
-    assert chromium.evaluate("[reads, timers.length]") == [0, 2], "a page that is paused reads nothing"
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 2], "a page that is paused reads nothing"
     chromium.press("p")
     assert chromium.evaluate("timers.length") == 3
     chromium.evaluate(f"timers[2][0](); {news}")
-    assert chromium.evaluate("[reads, timers.length]") == [1, 3], "no update ends another one"
+    assert chromium.evaluate("[fetches, timers.length]") == [1, 3], "no update ends another one"
     chromium.await_that("running === null")
     assert chromium.evaluate("timers.slice(3).map(([, wait]) => wait)") == [2000], "what came meanwhile is read later"
     chromium.evaluate("answers = () => Promise.resolve(new Response('', {status: 503})); timers[3][0]()")
     chromium.await_that("document.getElementById('connection').textContent === 'Update failed'")
     chromium.evaluate("answers = fetched; hear({}); timers[4][0]()")
     chromium.await_that("document.getElementById('connection').textContent === 'Live'")
-    assert chromium.evaluate("reads") == 3
+    assert chromium.evaluate("fetches") == 3
     assert complaints(chromium) == []
 
 

@@ -128,7 +128,9 @@ function hold(list, fresh) {
   const stay = new Set(common);
   const isMoved = others.filter((row) => stay.has(row.id)).some((row, index) => row.id !== common[index]);
   const body = fresh.querySelector("tbody");
-  if (body) body.replaceChildren(...rows.map((row) => news.get(row.id) || row.cloneNode(true)));
+  const kept = list.querySelector("tbody").cloneNode(true);
+  for (const row of [...kept.rows]) if (news.has(row.id)) row.replaceWith(news.get(row.id));
+  if (body) body.replaceWith(kept);
   else fresh.querySelector(".empty")?.replaceWith(list.querySelector(".sheet").cloneNode(true));
   return [more && `${more} new`, gone && `${gone} gone`, isMoved && "new order"].filter(Boolean).join(", ");
 }
@@ -162,23 +164,21 @@ async function update(atOnce) {
   if (running) running.abort();
   const mine = (running = new AbortController());
   lastUpdate = Date.now();
-  const url = location.pathname + location.search;
+  let fresh = null;
   try {
-    const answer = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store", signal: mine.signal });
+    const options = { headers: { Accept: "text/html" }, cache: "no-store", signal: mine.signal };
+    const answer = await fetch(location.pathname + location.search, options);
     if (answer.status === 401 || answer.status === 404) return location.reload();
-    const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
-    if (mine !== running) return;
-    failed = !answer.ok || !fresh.body.dataset.snapshot;
-    if (!failed) apply(fresh, atOnce);
+    if (answer.ok) fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
-    if (mine === running) failed = true;
-  } finally {
-    if (mine === running) {
-      running = null;
-      if (stale && !failed) updateSoon();
-      show();
-    }
+    // The server does not answer, or another update has ended this one.
   }
+  if (mine !== running) return;
+  running = null;
+  failed = !fresh?.body.dataset.snapshot;
+  if (!failed) apply(fresh, atOnce);
+  if (stale && !failed) updateSoon();
+  show();
 }
 
 // An event while an update runs, the tab is hidden or the page is paused is followed by one update later.
