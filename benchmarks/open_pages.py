@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-_PAUSE = 2.0
+PAUSE = 2.0
 """Seconds between the begins of two updates, as in `server/static/page.js`."""
 
 
@@ -86,4 +86,4 @@ async def _update(address: str, path: str, changed: asyncio.Event, updates: Upda
         updates.count += 1
         updates.bytes += len(answer)
         writer.close()
-        await asyncio.sleep(max(0, began + _PAUSE - time.monotonic()))
+        await asyncio.sleep(max(0, began + PAUSE - time.monotonic()))

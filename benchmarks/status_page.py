@@ -23,12 +23,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen
 
+import psutil
 import requests
 
 from benchmarks.daemons import Daemon, running
 from benchmarks.documents import Layout, Workplace, name
 from benchmarks.figures import Figure, compared, median
-from benchmarks.open_pages import opened
+from benchmarks.open_pages import PAUSE, opened
 from benchmarks.server import serving
 from benchmarks.webhook import VARIABLES, push
 from gitops_connect.server.app import application
@@ -108,20 +109,29 @@ def _while_everything_changes(directory: Path) -> Iterator[Figure]:
                     watched.append(_reconciled(daemon, session, url))
                 updates.append(pages)
     what = f"reconciliation that changes {CHANGED} connectors, {STREAMS} open pages"
-    yield compared(Figure(what, 0, "s", 1.1), watched, "no open page", alone)
-    yield median(Figure("updates of the pages in that time", 0), [one.count for one in updates])
-    size = sum(one.bytes for one in updates) / sum(one.count for one in updates)
+    (times, used), (times_alone, used_alone) = (zip(*each, strict=True) for each in (watched, alone))
+    yield compared(Figure(what, 0, "s", 1.1), times, "no open page", times_alone)
+    count = sum(one.count for one in updates)
+    yield Figure("updates of the pages in that time", count / ROUNDS)
+    share = (sum(used) - sum(used_alone)) / count / PAUSE
+    yield Figure(f"updates of {STREAMS} pages each {PAUSE:.0f} s, processor time", 100 * STREAMS * share, "% of a core")
+    size = sum(one.bytes for one in updates) / count
     yield Figure("mean size of an update, compressed", size / 1000, "kB", 10)
 
 
-def _reconciled(daemon: Daemon, session: requests.Session, url: str) -> float:
-    """The seconds of the reconciliation that a push leads to."""
+def _reconciled(daemon: Daemon, session: requests.Session, url: str) -> tuple[float, float]:
+    """The seconds of the reconciliation that a push leads to, and the processor time of the daemon."""
+    before = _used(daemon)
     push(session, url)
     event = daemon.wait("reconciliation_finished")
     if event["applied"] != CHANGED:
         raise AssertionError(f"not all were changed: {event}")
     time.sleep(_REST)
-    return float(event["seconds"])
+    return float(event["seconds"]), _used(daemon) - before
+
+
+def _used(daemon: Daemon) -> float:
+    return sum(psutil.Process(daemon.process.pid).cpu_times()[:2])
 
 
 def _percentile(figure: Figure, values: Sequence[float]) -> Figure:
