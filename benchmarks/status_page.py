@@ -1,5 +1,7 @@
 """The status page of 100,000 connectors: how large each page is, and how long the server takes for it.
 
+The last figures are of a real daemon: how far open pages slow down a reconciliation in which everything changes.
+
 The program `python -m benchmarks.status_page COUNT` serves a made-up daemon of the tests in another process. It answers
 two words on its standard input: `change` changes a connector, `cpu` prints the processor time of the process.
 """
@@ -21,7 +23,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from subprocess import PIPE, Popen
 
-from benchmarks.figures import Figure, median
+import psutil
+import requests
+
+from benchmarks.daemons import Daemon, running
+from benchmarks.documents import Layout, Workplace, name
+from benchmarks.figures import Figure, compared, median
+from benchmarks.open_pages import PAUSE, opened
+from benchmarks.server import serving
+from benchmarks.webhook import VARIABLES, push
 from gitops_connect.server.app import application
 
 TITLE = "status page of 100,000 connectors"
@@ -31,6 +41,10 @@ RUNS = 40
 READERS, STREAMS = 10, 100
 QUIET = 20.0
 """Seconds for which nothing changes while many pages are open."""
+CHANGED, ROUNDS = 200, 5
+"""Connectors that a reconciliation changes, with and without open pages."""
+_REST = 2.0
+"""Seconds between two reconciliations with steps: after one, the daemon reads the cluster once more."""
 PAGES = {
     "first page": "/",
     "list": "/connectors?size=100",
@@ -40,8 +54,13 @@ PAGES = {
 SEARCHES = {"search": "/connectors?q=db-7", "group": "/connectors?group=class", "sort": "/connectors?sort=since"}
 
 
-def measure(_directory: Path) -> Iterator[Figure]:
+def measure(directory: Path) -> Iterator[Figure]:
     """The goals are those of the specification of the page."""
+    yield from _large_pages()
+    yield from _while_everything_changes(directory)
+
+
+def _large_pages() -> Iterator[Figure]:
     with _serving() as server:
         yield Figure("first request: the index is built", server.fetch("/connectors")[0], "s", 1)
         server.ask("change")
@@ -70,6 +89,49 @@ def measure(_directory: Path) -> Iterator[Figure]:
             time.sleep(QUIET)
             used = float(server.ask("cpu")) - before
         yield Figure(f"{STREAMS} open pages, nothing changes", 100 * used / QUIET, "% of a core", 5)
+
+
+def _while_everything_changes(directory: Path) -> Iterator[Figure]:
+    """A reconciliation of a real daemon that changes the config of each connector of the stand-in."""
+    workplace = Workplace(directory / "status-page", CHANGED, Layout.FILE_EACH)
+    with serving(CHANGED) as connect, requests.Session() as session:
+        workplace.create(connect.url)
+        with running(workplace, **VARIABLES) as daemon:
+            url = str(daemon.wait("server_started")["url"])
+            daemon.wait("reconciliation_finished")
+            alone, watched, updates = [], [], []
+            paths = ["/", "/connectors", "/clusters/local", f"/clusters/local/connectors/{name(0)}"]
+            for turn in range(ROUNDS):
+                workplace.declare(**{"batch.size": f"{3000 + turn}"})
+                alone.append(_reconciled(daemon, session, url))
+                workplace.declare(**{"batch.size": f"{4000 + turn}"})
+                with opened(url.removeprefix("http://"), STREAMS // len(paths) * paths) as pages:
+                    watched.append(_reconciled(daemon, session, url))
+                updates.append(pages)
+    what = f"reconciliation that changes {CHANGED} connectors, {STREAMS} open pages"
+    (times, used), (times_alone, used_alone) = (zip(*each, strict=True) for each in (watched, alone))
+    yield compared(Figure(what, 0, "s", 1.1), times, "no open page", times_alone)
+    count = sum(one.count for one in updates)
+    yield Figure("updates of the pages in that time", count / ROUNDS)
+    share = (sum(used) - sum(used_alone)) / count / PAUSE
+    yield Figure(f"updates of {STREAMS} pages each {PAUSE:.0f} s, processor time", 100 * STREAMS * share, "% of a core")
+    size = sum(one.bytes for one in updates) / count
+    yield Figure("mean size of an update, compressed", size / 1000, "kB", 10)
+
+
+def _reconciled(daemon: Daemon, session: requests.Session, url: str) -> tuple[float, float]:
+    """The seconds of the reconciliation that a push leads to, and the processor time of the daemon."""
+    before = _used(daemon)
+    push(session, url)
+    event = daemon.wait("reconciliation_finished")
+    if event["applied"] != CHANGED:
+        raise AssertionError(f"not all were changed: {event}")
+    time.sleep(_REST)
+    return float(event["seconds"]), _used(daemon) - before
+
+
+def _used(daemon: Daemon) -> float:
+    return sum(psutil.Process(daemon.process.pid).cpu_times()[:2])
 
 
 def _percentile(figure: Figure, values: Sequence[float]) -> Figure:
@@ -121,10 +183,10 @@ def _serve(count: int) -> None:
     from support.server.made_up import made_up_state, world, write_ledger  # noqa: PLC0415 - as below
     from support.server.running import served  # noqa: PLC0415 - only this process has the tests on its path
 
-    with tempfile.TemporaryDirectory() as name:
-        write_ledger(Path(name))
+    with tempfile.TemporaryDirectory() as directory:
+        write_ledger(Path(directory))
         state = made_up_state(datetime.now(UTC), count)
-        with world(Path(name), state) as made, served(application(made.served)) as url:
+        with world(Path(directory), state) as made, served(application(made.served)) as url:
             print(url, flush=True)
             for line in sys.stdin:
                 if line.strip() == "change":

@@ -22,11 +22,12 @@ TITLE = "a webhook and its effect"
 COUNT = 100
 RUNS = 10
 SECRET = "0123456789abcdef"  # noqa: S105 - of a daemon that nobody else reaches
-_VARIABLES = {
+VARIABLES = {
     "GITOPS_CONNECT_REPOSITORY__INTERVAL": "1h",
     "GITOPS_CONNECT_SERVER__LISTEN": "127.0.0.1:0",
     "GITOPS_CONNECT_SERVER__WEBHOOK_SECRET": SECRET,
 }
+"""Of a daemon that reconciles only after a webhook."""
 _PUSH = b'{"ref": "refs/heads/main"}'
 _PAUSE = 0.005
 """Seconds between two requests that look for the effect."""
@@ -39,7 +40,7 @@ def measure(directory: Path) -> Iterator[Figure]:
     with serving(COUNT) as connect:
         workplace = Workplace(directory / "webhook", COUNT, Layout.FILE_EACH)
         workplace.create(connect.url)
-        with running(workplace, **_VARIABLES) as daemon:
+        with running(workplace, **VARIABLES) as daemon:
             url = str(daemon.wait("server_started")["url"])
             daemon.wait("reconciliation_finished")
             times = []
@@ -51,12 +52,17 @@ def measure(directory: Path) -> Iterator[Figure]:
             yield median(Figure("elapsed", 0, "s", 1), times)
 
 
-def _once(connect: str, url: str, turn: int) -> float:
+def push(session: requests.Session, url: str) -> None:
+    """Send the webhook of a push, with its signature."""
     signature = hmac.new(SECRET.encode(), _PUSH, hashlib.sha256).hexdigest()
     headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": f"sha256={signature}"}
+    session.post(f"{url}/webhooks/github", _PUSH, headers=headers, timeout=60).raise_for_status()
+
+
+def _once(connect: str, url: str, turn: int) -> float:
     with requests.Session() as session:
         began = time.perf_counter()
-        session.post(f"{url}/webhooks/github", _PUSH, headers=headers, timeout=60).raise_for_status()
+        push(session, url)
         while session.get(f"{connect}/connectors/{name(0)}/config", timeout=60).json()["batch.size"] != str(
             2000 + turn
         ):

@@ -20,6 +20,7 @@ from gitops_connect.server import api, page_routes
 from gitops_connect.server.access import Access, Gate
 from gitops_connect.server.error_answers import JSONAnswer, disconnected, failed, problem, rejected
 from gitops_connect.server.served import Served, served
+from gitops_connect.server.shared_answers import SharedAnswers
 from gitops_connect.server.webhooks import webhook
 
 
@@ -81,23 +82,25 @@ _ROUTES: tuple[BaseRoute, ...] = (
     Route("/events", events),
     Route("/webhooks/{provider}", webhook, methods=["POST"]),
     Mount("/api/v1", routes=API),
-    Route("/", page_routes.front),
-    Route("/connectors", page_routes.connectors),
-    Route("/clusters/{cluster}", page_routes.cluster),
-    Route("/clusters/{cluster}/plan", page_routes.plan_page),
-    Route("/clusters/{cluster}/rollouts/{commit}", page_routes.rollout),
-    Route("/clusters/{cluster}/plan.txt", page_routes.plan),
-    Route("/clusters/{cluster}/connectors/{connector:path}", page_routes.connector),
-    Route("/clusters/{cluster}/operations/{operation:path}", page_routes.offset_change),
-    Route("/offset-changes", page_routes.offset_changes),
-    Route("/pull-requests", page_routes.pull_requests),
-    Route("/pull-requests/{number:int}", page_routes.pull_request),
-    Route("/pull-requests/{number:int}/plan.txt", page_routes.pull_request_plan),
-    Route("/history", page_routes.history),
-    Route("/journal", page_routes.journal),
-    Route("/problems", page_routes.problems),
     Route("/static/{name}", page_routes.static),
 )
+PAGES = {
+    "/": page_routes.front,
+    "/connectors": page_routes.connectors,
+    "/clusters/{cluster}": page_routes.cluster,
+    "/clusters/{cluster}/plan": page_routes.plan_page,
+    "/clusters/{cluster}/rollouts/{commit}": page_routes.rollout,
+    "/clusters/{cluster}/plan.txt": page_routes.plan,
+    "/clusters/{cluster}/connectors/{connector:path}": page_routes.connector,
+    "/clusters/{cluster}/operations/{operation:path}": page_routes.offset_change,
+    "/offset-changes": page_routes.offset_changes,
+    "/pull-requests": page_routes.pull_requests,
+    "/pull-requests/{number:int}": page_routes.pull_request,
+    "/pull-requests/{number:int}/plan.txt": page_routes.pull_request_plan,
+    "/history": page_routes.history,
+    "/journal": page_routes.journal,
+    "/problems": page_routes.problems,
+}
 
 
 def application(one: Served) -> Starlette:
@@ -111,8 +114,9 @@ def application(one: Served) -> Starlette:
         finally:
             watching.cancel()
 
+    shared = SharedAnswers()
     app = Starlette(
-        routes=_ROUTES,
+        routes=[*_ROUTES, *(Route(path, shared.of(endpoint)) for path, endpoint in PAGES.items())],
         middleware=[
             Middleware(Gate, access=Access(one.settings.server)),
             Middleware(GZipMiddleware, minimum_size=1024, compresslevel=5),

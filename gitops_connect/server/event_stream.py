@@ -17,6 +17,8 @@ from gitops_connect.daemon.state import ClusterView, DaemonState, Snapshot
 from gitops_connect.model.names import ClusterName
 from gitops_connect.report.words import time_value
 
+_PAUSE = 1.0
+"""Seconds between two events of changes, so that many changes are one event. Pages are read at most every 2 s."""
 _POLL = 1.0
 """Seconds: how long a thread waits for a snapshot, and so how long the end of the server may take."""
 _ALIVE = 10.0
@@ -61,8 +63,9 @@ def _shown(view: ClusterView) -> tuple[object, ...]:
 class EventStream:
     """Wakes every stream when there is something new. Its other methods belong to the event loop of the server."""
 
-    def __init__(self, state: DaemonState) -> None:
+    def __init__(self, state: DaemonState, pause: float = _PAUSE) -> None:
         self._state = state
+        self._pause = pause
         self._changed = asyncio.Event()
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -82,6 +85,7 @@ class EventStream:
                     if change is not None:
                         self._changes.append(change)
                         self._wake()
+                        await asyncio.sleep(self._pause)
         finally:
             self.close()
 
@@ -105,7 +109,10 @@ class EventStream:
         self._changed = asyncio.Event()
 
     async def stream(self) -> AsyncIterator[str]:
-        """The events: one at the begin, one for each change, and one from time to time. None has a value of Connect."""
+        """The events: one at the begin, one for the changes of each pause, and one from time to time.
+
+        None has a value of Connect.
+        """
         if self.has_most_streams:  # many requests arrived at once
             yield _LATER
             return

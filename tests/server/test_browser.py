@@ -15,13 +15,13 @@ import pytest
 from support.files.tables import rows, table
 from support.planner.situations import CLUSTER
 from support.server.browser import Browser, browser, find_chromium
-from support.server.made_up import World
+from support.server.made_up import PROD, World
 from support.server.running import served
 
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.names import ConnectorName, Revision
 from gitops_connect.model.observed_state import TaskStatus, WorkerState
-from gitops_connect.model.verdicts import IS_OK, NextStep, Verdict, VerdictKind
+from gitops_connect.model.verdicts import NextStep, Verdict, VerdictKind
 from gitops_connect.server.app import application
 
 CHROMIUM = find_chromium()
@@ -31,6 +31,32 @@ pytestmark = [
 ]
 SCREENSHOTS = Path(__file__).parents[2] / "screenshots"
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
+FILTER = "search.value = 'orders'; search.dispatchEvent(new Event('input', {bubbles: true}))"
+WATCH = """
+  window.touched = [];
+  new MutationObserver((changes) => {
+    for (const one of changes) {
+      const node = one.target.nodeType === 1 ? one.target : one.target.parentElement;
+      const row = node.closest("tbody tr");
+      if (node.closest("tbody") && !node.closest("time") && !touched.includes(row?.id)) touched.push(row?.id);
+    }
+  }).observe(document.querySelector("main"), {subtree: true, childList: true, attributes: true, characterData: true});
+"""
+"""From now on, `touched` lists the ids of all rows in which something other than an age changes."""
+AGE = "document.querySelector('.verdict-line time').innerText"
+FIXED = """
+  const now = Date.now();
+  Date.now = () => now;
+  window.timers = [];
+  window.setTimeout = (work, wait) => timers.push([work, wait]);
+  window.fetched = window.fetch;
+  window.answers = window.fetched;
+  window.fetches = 0;
+  window.fetch = (...all) => { fetches += 1; return answers(...all); };
+  window.isHidden = false;
+  Object.defineProperty(document, "hidden", {get: () => isHidden});
+"""
+"""A clock that stands still, timers that only the test ends, and the number of times that the page was read again."""
 
 
 @pytest.fixture(scope="module")
@@ -72,30 +98,126 @@ def test_every_page_is_readable(chromium: Browser, url: str, width: int, dark: b
     assert complaints(chromium) == []
 
 
-def test_the_page_updates_itself_and_keeps_focus_scroll_and_filter(chromium: Browser, url: str, made: World) -> None:
+def test_rows_change_in_place_while_a_person_reads_and_others_wait(chromium: Browser, url: str, made: World) -> None:
     open_live(chromium, f"{url}/connectors?cluster=local", height=500)
-    row = "document.getElementById('c/local/orders')"
-    chromium.evaluate("search.value = 'orders'; search.dispatchEvent(new Event('input', {bubbles: true}))")
+    row, other = (f"document.getElementById('c/local/{name}')" for name in ("orders", "orders-source-0000"))
+    chromium.evaluate(FILTER)
     chromium.await_that("location.search === '?q=orders&cluster=local'")
     chromium.await_that("document.querySelectorAll('#connectors tbody tr').length < 60")
     chromium.evaluate(f"{row}.scrollIntoView({{block: 'center'}}); {row}.querySelector('a').focus()")
-    other = "document.getElementById('c/local/orders-source-0000')"
-    chromium.evaluate(f"{other}.kept = true")
+    chromium.evaluate(f"{row}.kept = {other}.kept = {row}.querySelector('a').kept = true")
+    chromium.evaluate(f"getSelection().selectAllChildren({other}.querySelector('th'))")
+    chromium.evaluate(WATCH)
     before = chromium.evaluate("scrollY")
     connectors = made.served.snapshot.clusters[CLUSTER].connectors
-    changed = tuple(replace(one, verdict=IS_OK) if one.name == "orders" else one for one in connectors)
+    unknown = Verdict(VerdictKind.UNKNOWN, "not read")
+    changed = tuple(replace(one, verdict=unknown) if one.name == "orders" else one for one in connectors)
     made.daemon.state.update_cluster(CLUSTER, connectors=changed)
-    chromium.await_that(f"{row}.textContent.includes('OK')")
-    assert chromium.evaluate(f"document.activeElement === {row}.querySelector('a')")
-    assert chromium.evaluate("scrollY") == before
-    assert chromium.evaluate("search.value") == "orders"
-    assert chromium.evaluate(f"{other}.kept"), "a row that did not change is not replaced"
-    made.daemon.state.update_cluster(CLUSTER, connectors=changed[:1])
-    chromium.await_that("document.querySelector('.waiting')?.textContent.includes('changes · show')")
+    chromium.await_that(f"{row}.textContent.includes('not read')")
+    assert chromium.evaluate("touched") == ["c/local/orders"]
+    assert chromium.evaluate(f"{row}.kept && {other}.kept && document.activeElement.kept")
+    assert chromium.evaluate("getSelection().toString().trim()") == "orders-source-0000"
+    assert (chromium.evaluate("scrollY"), chromium.evaluate("search.value")) == (before, "orders")
+    assert chromium.evaluate("waiting.textContent") == "new order · show"
+    assert complaints(chromium) == []
+
+
+def test_rows_that_appear_or_disappear_wait_while_a_person_reads(chromium: Browser, url: str, made: World) -> None:
+    open_live(chromium, f"{url}/connectors?cluster=local&q=orders")
+    row = "document.getElementById('c/local/orders')"
+    chromium.evaluate(f"{row}.querySelector('a').focus()")
+    connectors = made.served.snapshot.clusters[CLUSTER].connectors
+    added = replace(connectors[0], name=ConnectorName("orders-added"))
+    made.daemon.state.update_cluster(CLUSTER, connectors=(added, *(one for one in connectors if one.name != "orders")))
+    chromium.await_that("waiting.textContent === '1 new, 1 gone · show'")
     assert chromium.evaluate(f"{row} !== null"), "nothing disappears while a person reads"
-    chromium.evaluate("document.querySelector('.waiting').click()")
-    chromium.await_that(f"{row} === null")
-    assert chromium.evaluate("document.querySelector('.waiting') === null")
+    assert chromium.evaluate("document.getElementById('c/local/orders-added') === null")
+    made.daemon.state.update_cluster(CLUSTER, connectors=())
+    chromium.await_that("/^\\d+ gone · show$/.test(waiting.textContent)")
+    made.daemon.state.update_cluster(CLUSTER, connectors=(added,))
+    chromium.await_that("waiting.textContent.startsWith('1 new, ')")
+    chromium.evaluate("waiting.click()")
+    chromium.await_that(f"{row} === null && waiting.hidden")
+    assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") == 1
+    assert complaints(chromium) == []
+
+
+def test_rows_appear_at_once_if_nobody_reads(chromium: Browser, url: str, made: World) -> None:
+    open_live(chromium, f"{url}/connectors?cluster=local&sort=name")
+    chromium.evaluate("for (const row of document.querySelectorAll('tbody tr')) row.kept = true")
+    first, *others = made.served.snapshot.clusters[CLUSTER].connectors
+    added = replace(first, name=ConnectorName("a-new-one"))
+    made.daemon.state.update_cluster(CLUSTER, connectors=(added, *others))
+    chromium.await_that("document.querySelector('tbody tr').id === 'c/local/a-new-one'")
+    assert chromium.evaluate("[...document.querySelectorAll('tbody tr')].filter((row) => !row.kept).length") == 1
+    assert chromium.evaluate(f"document.getElementById('c/local/{first.name}') === null")
+    assert chromium.evaluate("waiting.hidden")
+
+
+def test_open_details_and_selected_text_remain(chromium: Browser, url: str, made: World) -> None:
+    parts = tuple(TaskStatus(number, WorkerState.FAILED, "no <disk>\n\tat x") for number in range(2))
+    connectors = made.served.snapshot.clusters[CLUSTER].connectors
+    connectors = tuple(replace(one, parts=parts) if one.name == "failed" else one for one in connectors)
+    made.daemon.state.update_cluster(CLUSTER, connectors=connectors)
+    open_live(chromium, f"{url}/clusters/local/connectors/failed")
+    task = "document.getElementById('task-0')"
+    chromium.evaluate(f"{task}.querySelector('summary').click()")
+    chromium.evaluate(f"getSelection().selectAllChildren({task}.querySelector('pre'))")
+    chromium.evaluate("document.getElementById('trace-1').kept = true")
+    selected = chromium.evaluate("getSelection().toString()")
+    assert "no <disk>" in selected
+    verdict = Verdict(VerdictKind.FAILED, cause="another cause", next=NextStep("wait", command="gitops-connect status"))
+    changed = tuple(replace(one, verdict=verdict) if one.name == "failed" else one for one in connectors)
+    made.daemon.state.update_cluster(CLUSTER, connectors=changed)
+    chromium.await_that("document.getElementById('facts').textContent.includes('another cause')")
+    assert chromium.evaluate("getSelection().toString()") == selected
+    assert chromium.evaluate(f"{task}.querySelector('details').open && document.getElementById('trace-1').kept")
+    command, chat = chromium.evaluate("[...document.querySelectorAll('.copy')].map((one) => copied(one))")
+    assert command == "gitops-connect status"
+    verdict = f"Failed another cause {chromium.evaluate(AGE)}"
+    assert chat.splitlines() == ["failed", verdict, f"Next: {command}", f"{url}/clusters/local/connectors/failed"]
+    assert complaints(chromium) == []
+
+
+def test_a_part_that_a_page_did_not_have_appears_and_disappears(chromium: Browser, url: str, made: World) -> None:
+    made.daemon.state.set_repository(replace(made.served.snapshot.repository, diagnostics=Diagnostics()))
+    open_live(chromium, f"{url}/clusters/prod-eu")
+    assert chromium.evaluate("document.getElementById('problems') === null")
+    one = Diagnostic(Severity.ERROR, "schema/type", "expected a number", Location("orders.yaml", 7, 1))
+    made.daemon.state.update_cluster(PROD, diagnostics=Diagnostics.of([one]))
+    chromium.await_that("document.getElementById('problems')?.textContent.includes('expected a number')")
+    made.daemon.state.update_cluster(PROD, diagnostics=Diagnostics())
+    chromium.await_that("document.getElementById('problems') === null")
+
+
+def test_a_page_is_read_again_only_if_someone_sees_it_and_at_most_every_two_seconds(
+    chromium: Browser, url: str, made: World
+) -> None:
+    open_live(chromium, f"{url}/connectors")
+    chromium.evaluate(FIXED)
+    news = "for (let count = 0; count < 10; count += 1) hear({number: -1});"
+    chromium.evaluate(f"lastUpdate = Date.now(); {news}")
+    assert chromium.evaluate("timers.map(([, wait]) => wait)") == [2000], "many events are one update"
+    chromium.evaluate("isHidden = true; timers[0][0]()")
+    chromium.evaluate(news)
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 1], "a hidden tab reads nothing"
+    chromium.evaluate("isHidden = false; document.dispatchEvent(new Event('visibilitychange'))")
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 2]
+    chromium.press("p")
+    chromium.evaluate("timers[1][0]()")
+    chromium.evaluate(news)
+    assert chromium.evaluate("[fetches, timers.length]") == [0, 2], "a page that is paused reads nothing"
+    chromium.press("p")
+    assert chromium.evaluate("timers.length") == 3
+    chromium.evaluate(f"timers[2][0](); {news}")
+    assert chromium.evaluate("[fetches, timers.length]") == [1, 3], "no update ends another one"
+    chromium.await_that("running === null")
+    assert chromium.evaluate("timers.slice(3).map(([, wait]) => wait)") == [2000], "what came meanwhile is read later"
+    chromium.evaluate("answers = () => Promise.resolve(new Response('', {status: 503})); timers[3][0]()")
+    chromium.await_that("document.getElementById('connection').textContent === 'Update failed'")
+    chromium.evaluate("answers = fetched; hear({}); timers[4][0]()")
+    chromium.await_that("document.getElementById('connection').textContent === 'Live'")
+    assert chromium.evaluate("fetches") == 3
     assert complaints(chromium) == []
 
 

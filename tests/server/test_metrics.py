@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
+from contextlib import aclosing
 from dataclasses import replace
 from datetime import timedelta
 from itertools import groupby
@@ -161,7 +162,7 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     state = made_up_state(ManualClock().now())
 
     async def listen() -> list[str]:
-        events = EventStream(state)
+        events = EventStream(state, pause=0)
         watching, found = asyncio.create_task(events.watch()), []
         async for event in events.stream():
             found.append(event)
@@ -179,6 +180,37 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     assert events[0].startswith("retry: ")
     expected = [f'event: change\ndata: {{"number": {before + more}}}\n\n' for more in range(3)]
     assert [event[event.index("event") :] for event in events] == expected
+
+
+def test_changes_during_a_pause_are_one_event() -> None:
+    state = made_up_state(ManualClock().now())
+
+    async def listen() -> list[str]:
+        found: list[str] = []
+        paused, other = EventStream(state, pause=3600), EventStream(state, pause=0)
+        tasks = [asyncio.create_task(one.watch()) for one in (paused, other)]
+
+        async def hear() -> None:
+            async for event in paused.stream():
+                found.append(event)
+
+        hearing = asyncio.create_task(hear())
+        async with aclosing(other.stream()) as events:
+            for _ in range(12):
+                await anext(events)
+                state.set_leader(is_leader=not state.snapshot.is_leader)
+                while len(found) < 1:
+                    await asyncio.sleep(0)
+        while len(found) < 2:
+            await asyncio.sleep(0)
+        paused.close()
+        await hearing
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return found
+
+    assert len(asyncio.run(listen())) == 2, "the begin, and the first change"
 
 
 def test_only_what_a_page_would_show_differently_is_news() -> None:

@@ -6,6 +6,7 @@ Each answer of the API is as `openapi.json` says.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import re
@@ -48,6 +49,7 @@ from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.text import TextReport
 from gitops_connect.server.app import API, application
 from gitops_connect.server.fleet import BLOCKS, COLUMNS, SORTS
+from gitops_connect.server.pages import static_file
 from gitops_connect.server.values import WORDS
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeKind, ForgeSettings
@@ -303,6 +305,12 @@ def test_static_files_change_their_url_with_their_content(client: TestClient) ->
         assert "immutable" in answer.headers["cache-control"]
         assert client.get(url.partition("?")[0]).headers["cache-control"] == "no-cache"
     assert REVISION[:7] in client.get("/").text
+
+
+def test_the_stylesheet_and_the_script_are_small() -> None:
+    files = {name: static_file(name) for name in ("style.css", "page.js")}
+    assert len(files["page.js"].splitlines()) <= 400
+    assert sum(len(gzip.compress(content)) for content in files.values()) <= 12_000
 
 
 TOKEN = "0123456789abcdef-token"

@@ -1,11 +1,11 @@
 // Keeps a page of gitops-connect up to date, and adds keys and buttons. The page works without this script.
 //
-// The server says what has changed (server-sent events). The script then reads the page again, and replaces what
-// differs: each element with `data-live`, and in a list (`data-rows`) each row. Rows that the page does not have yet wait
-// behind a button while a person reads the list. Focus, scroll position, filter and open details remain.
+// The server says what has changed (server-sent events). The script then reads the page again, at most every 2 s, and
+// changes only the parts that differ. While a person reads a list (`data-rows`), its rows change in place: no row
+// appears, disappears or moves until the person asks for it. Focus, selection, filter and open details remain.
 "use strict";
 
-const PAUSE = 2000; // milliseconds between two updates
+const PAUSE = 2000; // milliseconds between the begins of two updates
 const TYPING = 200; // milliseconds after the last key until the filter is applied
 const SILENCE = 25000; // milliseconds without an event after which the connection counts as lost
 const DAY = 86400;
@@ -13,10 +13,10 @@ const UNITS = [["day", DAY], ["hour", 3600], ["minute", 60], ["second", 1]];
 const CLOCKS = ["age", "utc", "local"];
 const PAGES = { f: "/", c: "/connectors", o: "/offset-changes", r: "/pull-requests", h: "/history" };
 const ages = new Intl.RelativeTimeFormat("en", { numeric: "always", style: "narrow" });
-const sources = new WeakMap(); // the markup of each live part and each row, as the server has sent it
 const title = document.title;
 
-let stale = false;
+let stale = false; // whether the page may differ from what the server would send
+let failed = false; // whether the last update failed
 let paused = false;
 let running = null;
 let lastUpdate = 0;
@@ -42,10 +42,6 @@ function byId(id) {
   return document.getElementById(id);
 }
 
-function remember(root) {
-  for (const part of root.querySelectorAll("[data-live], [data-rows] tbody > tr")) sources.set(part, part.outerHTML);
-}
-
 // Times
 
 function age(seconds) {
@@ -54,152 +50,144 @@ function age(seconds) {
   return size < 2 ? "now" : ages.format(-Math.trunc(seconds / length), unit);
 }
 
-function timeText(when, text) {
-  const seconds = (Date.now() + offset - when) / 1000;
+function timeText(when, text, now) {
+  const seconds = (now + offset - when) / 1000;
   if (clock === "local") return new Date(when).toLocaleString();
   const isLost = !byId("lost").hidden;
   return clock === "age" && Math.abs(seconds) < DAY && !isLost ? age(seconds) : text;
 }
 
-function showTimes() {
-  for (const time of document.querySelectorAll("time")) {
+function showTimes(root = document, now = Date.now()) {
+  for (const time of root.querySelectorAll("time")) {
     if (!time.title) time.title = time.textContent;
-    const text = timeText(Date.parse(time.dateTime), time.title);
+    const text = timeText(Date.parse(time.dateTime), time.title, now);
     if (time.textContent !== text) time.textContent = text;
   }
 }
 
 // Updates
 
-// Calls `change`. If the focus was in `old`, it moves to the same element of the new part.
-function keepFocus(old, change, next) {
-  const active = document.activeElement;
-  const index = old.contains(active) ? [...old.querySelectorAll("*")].indexOf(active) : -1;
-  const key = active && active.id;
-  change();
-  if (index < 0) return;
-  const part = next();
-  const target = (key && byId(key)) || [...part.querySelectorAll("*")][index];
-  if (target) target.focus({ preventScroll: true });
+// Makes a node what `fresh` is, and touches only what differs. A form keeps what a person has entered.
+function morph(old, fresh) {
+  if (old.isEqualNode(fresh) || old.nodeName === "FORM") return;
+  if (!old.attributes) return void (old.data = fresh.data);
+  if (old.matches("[data-rows] tbody > tr")) flash(old);
+  const isKept = (name) => name === "open"; // a person opens and closes details
+  for (const { name } of [...old.attributes]) if (!isKept(name) && !fresh.hasAttribute(name)) old.removeAttribute(name);
+  for (const { name, value } of fresh.attributes) {
+    if (!isKept(name) && old.getAttribute(name) !== value) old.setAttribute(name, value);
+  }
+  morphChildren(old, [...fresh.childNodes]);
 }
 
-// Replaces rows that differ. `inPlace`: no row appears, moves or disappears. Returns how many would.
-function replaceRows(body, fresh, inPlace) {
-  const before = new Map([...body.rows].map((row) => [row.id, row]));
-  let place = body.firstElementChild;
-  let others = 0;
-  for (const row of [...fresh.rows]) {
-    const known = before.get(row.id);
-    const html = row.outerHTML;
-    before.delete(row.id);
-    if (!known && inPlace) {
-      others += 1;
+// Elements with an id are matched by their id, and other nodes by their place.
+function morphChildren(old, nodes) {
+  const ids = new Set(nodes.map((node) => node.id));
+  for (const one of [...old.children]) if (one.id && !ids.has(one.id)) one.remove();
+  const known = new Map([...old.children].map((one) => [one.id, one]));
+  let place = old.firstChild;
+  const leave = () => {
+    const left = place;
+    place = place.nextSibling;
+    left.remove();
+  };
+  for (const node of nodes) {
+    const isSame = place && !place.id && place.nodeName === node.nodeName;
+    const same = node.id ? known.get(node.id) : isSame ? place : null;
+    if (!same || same.nodeName !== node.nodeName) {
+      old.insertBefore(node, place);
       continue;
     }
-    if (known && sources.get(known) === html) {
-      if (known === place) place = place.nextElementSibling;
-      else if (!inPlace) body.insertBefore(known, place);
-      continue;
-    }
-    sources.set(row, html);
-    if (known === place && place) place = place.nextElementSibling;
-    if (known) row.classList.add("changed");
-    if (known && known.classList.contains("at")) row.classList.add("at");
-    if (known && inPlace) keepFocus(known, () => known.replaceWith(row), () => row);
-    else {
-      body.insertBefore(row, known || place);
-      if (known) keepFocus(known, () => known.remove(), () => row);
-    }
+    while (place && place !== same && !place.id) leave();
+    if (place === same) place = place.nextSibling;
+    else old.insertBefore(same, place);
+    morph(same, node);
   }
-  if (inPlace) return others + before.size;
-  for (const row of before.values()) row.remove();
-  return 0;
+  while (place) leave();
 }
 
-function replacePart(part, fresh, atOnce) {
-  const html = fresh.outerHTML;
-  if (sources.get(part) === html) return;
-  const bodies = [part, fresh].map((one) => one.querySelector("tbody"));
-  if (part.hasAttribute("data-rows") && bodies[0] && bodies[1]) {
-    const reads = !atOnce && (part.contains(document.activeElement) || part.getBoundingClientRect().top < -40);
-    const waiting = replaceRows(bodies[0], bodies[1], reads);
-    offerRows(part, waiting);
-    for (const name of [".tabs", ".pages", ".head"]) {
-      const [old, now] = [part, fresh].map((one) => one.querySelector(name));
-      if (old && now && old.innerHTML !== now.innerHTML) keepFocus(old, () => old.replaceWith(now), () => now);
-    }
-    if (!waiting) sources.set(part, html);
-    return;
-  }
-  const opened = new Set([...part.querySelectorAll("details[open]")].map((one) => one.id || one.querySelector("summary").id));
-  const scrolled = [...part.querySelectorAll(".terminal, .sheet, .trace")].map((one) => [one.scrollLeft, one.scrollTop]);
-  remember(fresh);
-  sources.set(fresh, html);
-  keepFocus(part, () => part.replaceWith(fresh), () => fresh);
-  for (const one of fresh.querySelectorAll("details")) if (opened.has(one.id || one.querySelector("summary").id)) one.open = true;
-  [...fresh.querySelectorAll(".terminal, .sheet, .trace")].forEach((one, index) => {
-    if (scrolled[index]) [one.scrollLeft, one.scrollTop] = scrolled[index];
-  });
+function flash(row) {
+  if (matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  row.animate([{ background: "color-mix(in srgb, var(--forward) 22%, var(--card))" }, {}], PAUSE);
 }
 
-function offerRows(part, waiting) {
-  let button = part.querySelector(".waiting");
-  if (!waiting) return button && button.remove();
-  if (!button) {
-    button = document.createElement("button");
-    button.className = "waiting";
-    button.type = "button";
-    button.addEventListener("click", () => update(true));
-    part.prepend(button);
-  }
-  button.textContent = `${waiting} more changes · show`;
+function reads(list) {
+  const selection = getSelection();
+  const isSelected = !selection.isCollapsed && selection.containsNode(list, true);
+  const isIn = list.matches(":hover") || list.contains(document.activeElement) || isSelected;
+  return list.querySelector("tbody") && (isIn || list.getBoundingClientRect().top < -40);
+}
+
+// Gives the fresh list the rows of the list on the page, in their order. Returns in words what waits.
+function hold(list, fresh) {
+  const [rows, others] = [list, fresh].map((one) => [...one.querySelectorAll("tbody > tr")]);
+  const news = new Map(others.map((row) => [row.id, row]));
+  const common = rows.filter((row) => news.has(row.id)).map((row) => row.id);
+  const more = others.length - common.length;
+  const gone = rows.length - common.length;
+  const stay = new Set(common);
+  const isMoved = others.filter((row) => stay.has(row.id)).some((row, index) => row.id !== common[index]);
+  const body = fresh.querySelector("tbody");
+  const kept = list.querySelector("tbody").cloneNode(true);
+  for (const row of [...kept.rows]) if (news.has(row.id)) row.replaceWith(news.get(row.id));
+  if (body) body.replaceWith(kept);
+  else fresh.querySelector(".empty")?.replaceWith(list.querySelector(".sheet").cloneNode(true));
+  return [more && `${more} new`, gone && `${gone} gone`, isMoved && "new order"].filter(Boolean).join(", ");
 }
 
 function apply(fresh, atOnce) {
-  for (const part of document.querySelectorAll("[data-live]")) {
-    const other = fresh.getElementById(part.id);
-    if (other) replacePart(part, other, atOnce);
-  }
+  const now = Date.now();
+  offset = Date.parse(fresh.body.dataset.now) - now;
   document.body.dataset.snapshot = fresh.body.dataset.snapshot;
-  offset = Date.parse(fresh.body.dataset.now) - Date.now();
-  const links = [document, fresh].map((one) => one.querySelector("header nav"));
-  if (links[0].innerHTML !== links[1].innerHTML) links[0].innerHTML = links[1].innerHTML;
+  showTimes(document, now);
+  showTimes(fresh, now);
+  addButtons(fresh);
+  const [list, other] = [document, fresh].map((one) => one.querySelector("[data-rows]"));
+  const waiting = list && other && !atOnce && reads(list) ? hold(list, other) : "";
+  byId("waiting").hidden = !waiting;
+  byId("waiting").textContent = `${waiting} · show`;
+  const active = document.activeElement;
+  for (const part of ["header nav", "main"]) morph(document.querySelector(part), fresh.querySelector(part));
+  if (active !== document.activeElement && active.isConnected) active.focus({ preventScroll: true });
   const summary = fresh.getElementById("announce").dataset.text;
   const element = byId("announce");
-  if (element.dataset.text !== summary && Date.now() - announced > 30000) {
-    announced = Date.now();
+  if (element.dataset.text !== summary && now - announced > 30000) {
+    announced = now;
     element.dataset.text = element.textContent = summary;
   }
-  addButtons();
-  showTimes();
 }
 
 async function update(atOnce) {
+  clearTimeout(timer);
+  timer = 0;
   stale = false;
   if (running) running.abort();
   const mine = (running = new AbortController());
-  const url = location.pathname + location.search;
+  lastUpdate = Date.now();
+  let fresh = null;
   try {
-    const answer = await fetch(url, { headers: { Accept: "text/html" }, cache: "no-store", signal: mine.signal });
+    const options = { headers: { Accept: "text/html" }, cache: "no-store", signal: mine.signal };
+    const answer = await fetch(location.pathname + location.search, options);
     if (answer.status === 401 || answer.status === 404) return location.reload();
-    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
-    const text = await answer.text();
-    if (mine !== running) return;
-    lastUpdate = Date.now();
-    apply(new DOMParser().parseFromString(text, "text/html"), atOnce);
-  } catch (error) {
-    if (error.name !== "AbortError") stale = true; // the stream says when the server is back
-  } finally {
-    if (mine === running) running = null;
+    if (answer.ok) fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
+  } catch {
+    // The server does not answer, or another update has ended this one.
   }
+  if (mine !== running) return;
+  running = null;
+  failed = !fresh?.body.dataset.snapshot;
+  if (!failed) apply(fresh, atOnce);
+  if (stale && !failed) updateSoon();
+  show();
 }
 
+// An event while an update runs, the tab is hidden or the page is paused is followed by one update later.
 function updateSoon() {
   stale = true;
-  if (document.hidden || timer || paused) return;
+  if (document.hidden || paused || timer || running) return;
   timer = setTimeout(() => {
     timer = 0;
-    if (stale && !document.hidden && !paused) update(false);
+    if (!document.hidden && !paused) update(false);
   }, Math.max(0, PAUSE - (Date.now() - lastUpdate)));
 }
 
@@ -209,8 +197,8 @@ function show() {
   const element = byId("connection");
   const isLost = Date.now() - heard > SILENCE;
   element.hidden = false;
-  element.classList.toggle("off", isLost || paused);
-  element.textContent = paused ? "Paused" : isLost ? "Lost" : "Live";
+  element.classList.toggle("off", isLost || paused || failed);
+  element.textContent = paused ? "Paused" : isLost ? "Lost" : failed ? "Update failed" : "Live";
   const lost = byId("lost");
   if (lost.hidden === isLost) {
     const clockTime = (date) => date.toISOString().slice(11, 19);
@@ -225,8 +213,9 @@ function show() {
 function hear(data) {
   heard = Date.now();
   heardAt = new Date();
-  if (data && data.number !== undefined && String(data.number) !== document.body.dataset.snapshot) updateSoon();
-  for (const [cluster, when] of Object.entries((data && data.read) || {})) {
+  const isNews = data?.number !== undefined && String(data.number) !== document.body.dataset.snapshot;
+  if (isNews || stale || failed) updateSoon();
+  for (const [cluster, when] of Object.entries(data?.read || {})) {
     const time = document.querySelector(`time[data-read="${CSS.escape(cluster)}"]`);
     if (time) {
       time.dateTime = when;
@@ -280,41 +269,41 @@ function filter() {
 
 function copy(text, button) {
   navigator.clipboard?.writeText(text).then(() => {
-    if (!button) return;
+    if (!button) return; // a key was pressed // a key was pressed
     const label = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = label), 1500);
   }, () => {});
 }
 
-function button(label, text) {
-  const element = document.createElement("button");
-  element.className = "copy";
-  element.type = "button";
-  element.textContent = label;
-  element.addEventListener("click", () => copy(text(), element));
-  return element;
+// What a button copies: the next step alone, or with what a person in a chat must know.
+function copied(button) {
+  const next = button.closest(".next").dataset.next;
+  const line = document.querySelector(".verdict-line");
+  if (button.value === "next") return next;
+  return [
+    document.querySelector("h1").textContent.trim(),
+    line ? line.innerText.replace(/\s+/g, " ").trim() : "",
+    `Next: ${next}`,
+    location.href,
+  ].join("\n");
 }
 
-function addButtons() {
-  for (const part of document.querySelectorAll(".next:not(:has(.copy))")) {
-    const line = document.querySelector(".verdict-line");
-    part.lastElementChild.append(button("Copy", () => part.dataset.next));
-    part.lastElementChild.append(button("Copy for chat", () => [
-      document.querySelector("h1").textContent.trim(),
-      line ? line.innerText.replace(/\s+/g, " ").trim() : "",
-      `Next: ${part.dataset.next}`,
-      location.href,
-    ].join("\n")));
+function addButtons(root) {
+  for (const part of root.querySelectorAll(".next")) {
+    for (const [value, label] of [["next", "Copy"], ["chat", "Copy for chat"]]) {
+      const button = document.createElement("button");
+      Object.assign(button, { className: "copy", type: "button", textContent: label, value });
+      part.lastElementChild.append(button);
+    }
   }
 }
 
 function move(step) {
   const rows = [...document.querySelectorAll(".rows tbody > tr")];
   if (!rows.length) return;
-  const at = rows.findIndex((row) => row.classList.contains("at"));
+  const at = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[Math.min(rows.length - 1, Math.max(0, at + step))];
-  for (const row of rows) row.classList.toggle("at", row === next);
   next.querySelector("th a, a").focus({ preventScroll: true });
   next.scrollIntoView({ block: "nearest" });
 }
@@ -323,7 +312,7 @@ const KEYS = {
   "/": () => byId("search")?.focus(),
   j: () => move(1),
   k: () => move(-1),
-  c: () => copy((document.querySelector("tr.at") || document.querySelector("[data-next]"))?.dataset.next || ""),
+  c: () => copy((document.activeElement.closest("tr") || document.querySelector("[data-next]"))?.dataset.next || ""),
   p: () => {
     paused = !paused;
     if (!paused && stale) updateSoon();
@@ -355,15 +344,15 @@ function keys() {
   });
 }
 
-remember(document);
 showTimes();
-addButtons();
+addButtons(document);
 setInterval(() => {
   show();
   showTimes();
 }, 5000);
 filter();
 keys();
+byId("waiting").addEventListener("click", () => update(true));
 connect();
 byId("printed").textContent = `${location.href}, ${document.body.dataset.now}`;
 document.addEventListener("visibilitychange", () => {
@@ -371,6 +360,7 @@ document.addEventListener("visibilitychange", () => {
 });
 document.addEventListener("click", (event) => {
   if (event.target.matches("time") && !event.target.closest("a")) KEYS.t();
+  if (event.target.matches(".copy")) copy(copied(event.target), event.target);
 });
 addEventListener("pageshow", (event) => {
   if (event.persisted) location.reload();
