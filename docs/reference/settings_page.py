@@ -14,8 +14,8 @@ gitops-connect reads one settings file, in TOML: the one that `--config FILE` na
 `GITOPS_CONNECT_CONFIG` names, otherwise `gitops-connect.toml` in the current directory. Relative paths start from the
 directory of the settings file.
 
-Only the `url` of a cluster is required, and both settings of a database. Commands that read the repository also need
-`[repository] url`, or a directory as an argument.
+Only the `url` of each cluster is required. If you name a source database, its table needs `url` and `connectors`.
+Commands that read the repository also need `[repository] url`, or a directory as an argument.
 
 | type | how to write it |
 | --- | --- |

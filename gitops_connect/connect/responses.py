@@ -188,7 +188,10 @@ class _Reading:
             case status if status >= 500 or 200 <= status < 300:
                 return self._uncertain(self._foreign("its answer is not Connect's JSON"), FEW, elsewhere=True)
             case 404 | 429:
-                why = "the answer is not from Connect itself; the worker is still starting, or a proxy has answered"
+                why = (
+                    "the answer is not from Connect itself; the worker is still starting, or a proxy has answered: "
+                    "check the proxy, and the path of url"
+                )
                 return RefusedAnswer(ConnectUnavailable(self._foreign(why)), FEW, elsewhere=True)
             case status if 300 <= status < 400:
                 advice = f"redirects to {self._show(self.answer.location)}; set that address in the settings"

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 from standin.cluster import Cluster
 from standin.connect import StandIn
 from standin.fixtures import MakeClient
 from standin.raw_answers import whole, worker
 from support.cluster.manual_clock import ManualClock
-from support.loopback import make_certificate
+from support.loopback import HttpHandler, http_server, make_certificate
 
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.connect.exchanges import Exchange, noted_in
@@ -358,6 +359,34 @@ class TestTls:
         client = make_client(secure.url, ca_file=certificates / "server.pem", **ours)
         client.create(NAME, CONFIG)
         assert client.names() == {NAME}
+
+    def test_a_proxy_with_tls_a_login_and_a_path(
+        self, certificates: Path, standin: StandIn, make_client: MakeClient
+    ) -> None:
+        login = b"Basic " + base64.b64encode(b"avnadmin:s3cret")
+
+        def forward(request: HttpHandler) -> None:
+            path = request.path.removeprefix("/kafka/connect")
+            if request.headers["Authorization"] != login.decode() or path == request.path:
+                request.send(401, {"WWW-Authenticate": "Basic"}, b"<html>Authorization Required</html>")
+            else:
+                answer = requests.request(request.command, standin.url + path, data=request.body(), timeout=60)
+                request.send(answer.status_code, {}, answer.content)
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificates / "server.pem", certificates / "server.key")
+        with http_server(forward, context) as url:
+            open_with = partial(
+                make_client, f"{url}/kafka/connect/", ca_file=certificates / "server.pem", username="avnadmin"
+            )
+            client = open_with(password=Credential(value="s3cret"))
+            client.create(NAME, CONFIG)
+            assert client.names() == {NAME}
+            before = standin.count()
+            with pytest.raises(Unauthorized, match="HTTP 401") as caught:
+                open_with(password=Credential(value="wr0ng")).names()
+            assert "wr0ng" not in str(caught.value)
+            assert standin.count() == before
 
     def test_tls_spoken_to_a_worker_without(self, standin: StandIn, make_client: MakeClient) -> None:
         with pytest.raises(ConnectRefused, match="failed the TLS handshake"):

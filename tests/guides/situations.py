@@ -16,12 +16,11 @@ from acceptance.workplace import DEADLINE, MIRROR, SINK, SOURCE, Workplace, chan
 from death.gate import gate
 from support.files.tables import table
 
-from gitops_connect.sandbox.cluster import Sandbox
+from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
+from gitops_connect.sandbox.processes import kill
 from guides.reader import Reader
 
 await_that = Workplace.await_that
-MANY_OFFSETS = {"mirror-orders"}
-"""Connect cannot remove so many offsets in one request. Its guide has a cluster of its own."""
 HEAD = '[repository]\nurl = "."\npath = "connectors"\n[state]\nurl = "sqlite:///state.db"\n'
 """The ledger is next to the settings file, as in the examples, although that is in a Git work tree."""
 Steps = list[dict[str, dict[str, Any]]]
@@ -68,9 +67,17 @@ class Place:
         self.shell("git init --quiet --initial-branch=main")
         self.commit()
 
-    def second_cluster(self) -> None:
-        """Start a second sandbox, and name the clusters `old` and `new` in the settings."""
-        self.write("gitops-connect.toml", _settings(old=self.reader.address, new=self.another_cluster()))
+    def second_cluster(self, first: str = "old", second: str = "new") -> None:
+        """Start a second sandbox, and name both clusters in the settings."""
+        self.write("gitops-connect.toml", _settings(**{first: self.reader.address, second: self.another_cluster()}))
+
+    def lose_first_cluster(self) -> None:
+        for part in self.sandbox.state().parts:
+            if part.process:
+                kill(part.process)
+
+    def bring_first_cluster_back(self) -> None:
+        Sandbox.up(SandboxOptions(directory=self.sandbox.directory))
 
     def connector(self, name: str, plugin: str, config: Mapping[str, str]) -> None:
         lines = "".join(f"    {key}: {value}\n" for key, value in config.items())
@@ -175,6 +182,5 @@ class Place:
         for name in self.rest("GET", "/connectors"):
             self.rest("PUT", f"/connectors/{name}/stop")
             await_that(partial(self.rest, "GET", f"/connectors/{name}/status"), lambda found: not found["tasks"])
-            if name not in MANY_OFFSETS:
-                self.rest("DELETE", f"/connectors/{name}/offsets")
+            self.rest("DELETE", f"/connectors/{name}/offsets")
             self.rest("DELETE", f"/connectors/{name}")
