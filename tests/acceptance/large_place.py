@@ -49,7 +49,8 @@ class LargePlace(Workplace):
 
     def settings(self, cluster: str = "", more: str = "") -> None:
         super().settings(
-            cluster, f'[spark]\nmin_size = 0\ndirectory = "{self.spark}"\nuris = ["file:{self.directory}/*"]\n{more}'
+            f'min_running = "0s"\n{cluster}',  # the mirror has no tasks
+            f'[spark]\nmin_size = 0\ndirectory = "{self.spark}"\nuris = ["file:{self.directory}/*"]\n{more}',
         )
 
     @property

@@ -32,6 +32,7 @@ from gitops_connect.offsets.spark.verdict_cache import CachedVerdict
 from gitops_connect.plan.situation import Situation
 from gitops_connect.propose import propose
 from gitops_connect.runtime import Runtime
+from gitops_connect.settings.coerce import Size
 from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSettings
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession
@@ -124,7 +125,7 @@ def test_a_bug_in_a_family_blocks_only_its_connectors(runtime: Runtime, declared
 def test_a_spark_with_incomplete_settings_blocks_nothing_else(
     runtime: Runtime, declared: Declared, tmp_path: Path
 ) -> None:
-    elsewhere = replace(runtime, spark=SharedSession(SparkSettings("yarn"), {}, tmp_path / "cache"))
+    elsewhere = replace(runtime, spark=SharedSession(SparkSettings("yarn", min_size=Size(0)), {}, tmp_path / "cache"))
     proposal = propose(elsewhere, declared, LOCAL)
     (error,) = proposal.diagnostics.errors
     assert error.rule == "offsets/spark"
