@@ -107,7 +107,7 @@ PUBLISHED = $(BIN)/python deploy/locked_requirements.py dependencies $$($(BIN)/p
 
 audit: setup     ## ask PyPI for known vulnerabilities of all locked packages; fails if PyPI cannot be asked
 	@$(call TOOL,pip-audit,pip-audit==2.10.1)
-	.venv/tools/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.txt
+	@.venv/tools/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.txt || { echo "If no vulnerability is listed above, the audit did not take place: PyPI could not be asked, or a mirror without its JSON API answered. Run make audit on a machine that reaches PyPI." >&2; exit 1; }
 
 sbom: setup      ## write the CycloneDX SBOM and the list of licences to dist/
 	@$(call TOOL,cyclonedx-py,cyclonedx-bom==7.5.0)

@@ -6,6 +6,7 @@ There is no kubelet: no probe, volume or container is tried here.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from kube.api_server import ApiServer, KubectlFailed
+from kube.kube_tools import KUBERNETES
 from kube.rendering import CHART, KUSTOMIZE, manifests, next_version, rendered
 from kube.test_chart import CUSTOM, RENDERINGS, TABLE, values_of
 
@@ -77,6 +79,26 @@ def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
     server.helm("install", *release, *options)
     again = server.get("persistentvolumeclaim/gitops-connect", "--namespace=upgrade")
     assert again["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("case", RENDERINGS)
+def test_a_second_sync_of_argo_cd_changes_nothing(server: ApiServer, tools: Path, case: Mapping[str, Any]) -> None:
+    """What Argo CD does: `helm template`, its annotation, and server-side apply. It leaves out the Pod of `helm test`."""
+    namespace = re.sub(r"\W+", "-", case["id"]).lower()
+    server.kubectl("create", "namespace", namespace)
+    options = (f"--namespace={namespace}", "--include-crds", f"--kube-version={KUBERNETES}", "--api-versions=apps/v1")
+    found = [one for one in manifests(rendered(tools, values_of(case), *options)) if one["kind"] != "Pod"]
+    for one in found:
+        group, _, _ = one["apiVersion"].rpartition("/")
+        tracked = f"gitops-connect:{group}/{one['kind']}:{namespace}/{one['metadata']['name']}"
+        one["metadata"].setdefault("annotations", {})["argocd.argoproj.io/tracking-id"] = tracked
+    text, versions = yaml.safe_dump_all(found), []
+    for _ in range(2):
+        server.apply(text, "--field-manager=argocd-controller")
+        live = json.loads(server.kubectl("get", "--output=json", manifests=text))["items"]
+        versions.append([one["metadata"]["resourceVersion"] for one in live])
+    assert versions[0] == versions[1]
+    server.kubectl("diff", "--server-side", "--field-manager=argocd-controller", manifests=text)
 
 
 def test_the_server_accepts_the_example_of_kustomize(server: ApiServer, tools: Path) -> None:
