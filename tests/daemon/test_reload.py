@@ -88,7 +88,8 @@ def test_a_signal_does_not_interrupt_the_step_in_progress(at: Workplace, standin
 @pytest.mark.slow
 def test_a_changed_configmap_and_secret_are_used_without_a_restart(at: Workplace) -> None:
     """By one process: the settings, the token of its server, and the password of a connector."""
-    file, passwords, tokens = at.directory / "gitops-connect.toml", ("horse-1", "horse-2"), ("token-" + "1" * 16, "token-" + "2" * 16)
+    file, passwords = at.directory / "gitops-connect.toml", ("horse-1", "horse-2")
+    tokens = ("token-" + "1" * 16, "token-" + "2" * 16)
     secrets = [{"orders": password, "read-token": token} for password, token in zip(passwords, tokens, strict=True)]
     secret = KubeletVolume(at.directory / "secret", secrets[0])
     server = f'[server]\nlisten = "127.0.0.1:0"\nread_token = {{file = "{secret.directory}/read-token"}}'

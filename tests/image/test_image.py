@@ -18,6 +18,10 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from kube.kube_tools import kube_tools
+from kube.mounted_pod import MountedPod
+from kube.rendering import rendered
+from kube.test_helm_test import SECRETS, values
 from standin.connect import StandIn
 from support.files.document_files import connector
 from support.git.upstream import Upstream
@@ -27,10 +31,6 @@ from gitops_connect.sandbox.cluster import Sandbox
 from gitops_connect.sandbox.jars import cache_directory
 from gitops_connect.sandbox.launch import choose_port
 from image.image_build import Buildah, ImageMissing, check_tools, make_base
-from kube.kube_tools import kube_tools
-from kube.mounted_pod import MountedPod
-from kube.rendering import rendered
-from kube.test_helm_test import SECRETS, values
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
@@ -107,9 +107,9 @@ def test_the_command_of_helm_test_runs_in_the_image(buildah: Buildah, image: str
         upstream = Upstream.create(pod.mounts[state] / "repository.git")
         upstream.commit({"clusters/prod/nothing.txt": ""})
         for path, directory in pod.mounts.items():
-            owner = "10001:10001" if path == state else "0:10001"
+            owner, modes = ("10001:10001", "ug=rwX,o=") if path in (state, "/tmp") else ("0:10001", "ug=rX,o=")
             subprocess.run(["chown", "--recursive", "--no-dereference", owner, directory], check=True)
-            subprocess.run(["chmod", "--recursive", "ug=rwX,o=" if path in (state, "/tmp") else "ug=rX,o=", directory], check=True)
+            subprocess.run(["chmod", "--recursive", modes, directory], check=True)
         options = [word for path, directory in pod.mounts.items() for word in ("--volume", f"{directory}:{path}")]
         options += [word for name, value in pod.environment.items() for word in ("--env", f"{name}={value}")]
         command = [buildah.run("from", image).strip(), "--", "gitops-connect", *pod.arguments]

@@ -14,10 +14,10 @@ _MOUNTED = re.compile("/run/secrets|/var/lib/gitops-connect|/etc/gitops-connect"
 
 
 class MountedPod:
-    """Its arguments, its environment, and the directories below `root` that are its mounts, by their paths.
+    """Its arguments, its environment, and the directories below `root` that are its mounts, by the paths in the manifest.
 
-    `prefix` is added to the paths of the settings and of the environment: a process on this machine finds its files below
-    `root`, a container finds them at the paths of the manifest.
+    `prefix` is added to the paths in the settings and the environment: a process on this machine finds its files below
+    `root`, and a container finds them at the paths of the manifest.
     """
 
     def __init__(self, text: str, secrets: Mapping[str, Mapping[str, str]], root: Path, prefix: str) -> None:

@@ -48,5 +48,5 @@ def test_the_doctor_of_helm_test_finds_no_problem(tools: Path, standin: StandIn,
 
 
 def test_the_doctor_of_helm_test_names_a_key_that_is_missing(tools: Path, standin: StandIn, tmp_path: Path) -> None:
-    token = f"[server] read_token: cannot read the credential file {tmp_path}/root/run/secrets/gitops-connect/read-token"
+    token = f"cannot read the credential file {tmp_path}/root/run/secrets/gitops-connect/read-token"
     doctor(tools, standin, {**SECRETS, "gitops-connect": {}}, tmp_path).expect(1, out=token)

@@ -83,7 +83,7 @@ def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", RENDERINGS)
 def test_a_second_sync_of_argo_cd_changes_nothing(server: ApiServer, tools: Path, case: Mapping[str, Any]) -> None:
-    """What Argo CD does: `helm template`, its annotation, and server-side apply. It leaves out the Pod of `helm test`."""
+    """Argo CD renders, adds its annotation, and applies on the server. It leaves out the Pod of `helm test`."""
     namespace = re.sub(r"\W+", "-", case["id"]).lower()
     server.kubectl("create", "namespace", namespace)
     options = (f"--namespace={namespace}", "--include-crds", f"--kube-version={KUBERNETES}", "--api-versions=apps/v1")
