@@ -14,7 +14,7 @@ _MOUNTED = re.compile("/run/secrets|/var/lib/gitops-connect|/etc/gitops-connect"
 
 
 class MountedPod:
-    """Its arguments, its environment, and the directories below `root` that are its mounts, by the paths in the manifest.
+    """Its arguments, its environment, and its mounts: directories below `root`, by their paths.
 
     `prefix` is added to the paths in the settings and the environment: a process on this machine finds its files below
     `root`, and a container finds them at the paths of the manifest.
