@@ -115,7 +115,7 @@ def test_the_command_of_helm_test_runs_in_the_image(buildah: Buildah, image: str
         options = [word for path, directory in pod.mounts.items() for word in ("--volume", f"{directory}:{path}")]
         options += [word for name, value in pod.environment.items() for word in ("--env", f"{name}={value}")]
         container = buildah.run("from", image).strip()
-        buildah.run("config", f"--volume={state}-", container)  # chroot isolation would mount it over a volume of ours
+        buildah.run("config", f"--volume={state}-", container)  # chroot isolation mounts it over the other one
         found = buildah.run("run", *_RESTRICTED, *options, container, "--", "gitops-connect", *pod.arguments)
     assert f"{state}/state.db" in found
     assert "error" not in found
