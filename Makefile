@@ -107,13 +107,13 @@ PUBLISHED = $(BIN)/python deploy/locked_requirements.py dependencies $$($(BIN)/p
 
 audit: setup     ## ask PyPI for known vulnerabilities of all locked packages; fails if PyPI cannot be asked
 	@$(call TOOL,pip-audit,pip-audit==2.10.1)
-	.venv/tools/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.txt
+	@.venv/tools/bin/pip-audit --strict --disable-pip --require-hashes --requirement requirements.txt || { echo "If no vulnerability is listed above, the audit did not take place: PyPI could not be asked, or a mirror without its JSON API answered. Run make audit on a machine that reaches PyPI." >&2; exit 1; }
 
 sbom: setup      ## write the CycloneDX SBOM and the list of licences to dist/
 	@$(call TOOL,cyclonedx-py,cyclonedx-bom==7.5.0)
 	@$(PUBLISHED) > .venv/published.txt
-	@.venv/tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible .venv/published.txt > .venv/sbom.json
-	PYTHONPATH=tests $(BIN)/python -m supply.licences dist < .venv/sbom.json
+	@PYTHONWARNINGS=ignore::UserWarning .venv/tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible .venv/published.txt > .venv/sbom.json
+	PYTHONPATH=tests:deploy $(BIN)/python -m supply.licences dist < .venv/sbom.json
 
 dist: setup      ## build the files of a release in dist/: wheels and source archive (twice, with equal bytes), SBOM, licences, checksums
 	@$(call TOOL,twine,twine==7.0.0)
@@ -122,9 +122,9 @@ dist: setup      ## build the files of a release in dist/: wheels and source arc
 	@$(MAKE) --no-print-directory sbom
 	cd dist && sha256sum * > SHA256SUMS
 
-release: setup   ## do everything for a release except the upload: all tests, known vulnerabilities, soak, and the files in dist/
+release: setup   ## do everything for a release except the upload: known vulnerabilities, all tests, soak, and the files in dist/
 	PYTHONPATH=deploy $(BIN)/python deploy/release.py check
-	@$(MAKE) --no-print-directory test-thorough audit soak dist
+	@$(MAKE) --no-print-directory audit test-thorough soak dist
 
 clean:           ## remove .venv, site/ and the caches of the checks
 	rm -rf .venv site .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -38,6 +38,11 @@ def name_of(requirement: str) -> str:
     return re.sub(r"[._-]+", "-", _END_OF_NAME.split(requirement, 1)[0]).lower()
 
 
+def parents(lock: str) -> dict[str, list[str]]:
+    """For each locked package, the packages that need it."""
+    return {name_of(entry): _VIA.findall(entry) for entry in _ENTRIES.split(lock) if entry.strip()}
+
+
 def locked(lock: str, requirements: Iterable[str]) -> str:
     """The entries of the lock that are required, directly or by another required package."""
     entries = [(name_of(entry), entry) for entry in _ENTRIES.split(lock) if entry.strip()]

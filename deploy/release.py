@@ -73,6 +73,7 @@ def main(task: str) -> None:
             sys.exit(f"two builds differ: {', '.join(different)}")
         shutil.rmtree(DIST, ignore_errors=True)
         shutil.copytree(first, DIST)
+        DIST.chmod(0o755)  # a temporary directory is private
 
 
 if __name__ == "__main__":

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
+import requests
 from acceptance.workplace import Workplace
 from standin.connect import StandIn
 from support.daemon_log import FOR_EVER, AsProcess, InThread, release
+from support.files.kubelet_volume import KubeletVolume
 from support.files.tables import rows
 
 from gitops_connect.daemon.daemon import differences, in_effect
@@ -83,20 +86,34 @@ def test_a_signal_does_not_interrupt_the_step_in_progress(at: Workplace, standin
 
 
 @pytest.mark.slow
-def test_a_replaced_file_is_read_again_with_watch_settings(at: Workplace) -> None:
-    """The kubelet replaces the directory of a ConfigMap behind a link."""
-    volume, file = at.directory / "volume", at.directory / "gitops-connect.toml"
-    for version in ("1", "2"):
-        (volume / version).mkdir(parents=True)
-        (volume / version / file.name).write_text(
-            file.read_text().replace("[clusters.local]", f"[clusters.local]\ntimeout = {version}0")
-        )
-    (volume / "..data").symlink_to("1")
+def test_a_changed_configmap_and_secret_are_used_without_a_restart(at: Workplace) -> None:
+    """By one process: the settings, the token of its server, and the password of a connector."""
+    file, passwords = at.directory / "gitops-connect.toml", ("horse-1", "horse-2")
+    tokens = ("token-" + "1" * 16, "token-" + "2" * 16)
+    secrets = [{"orders": password, "read-token": token} for password, token in zip(passwords, tokens, strict=True)]
+    secret = KubeletVolume(at.directory / "secret", secrets[0])
+    server = f'[server]\nlisten = "127.0.0.1:0"\nread_token = {{file = "{secret.directory}/read-token"}}'
+    at.settings(more=f'[secrets]\nfiles = ["{secret.directory}"]\n{server}')
+    text = file.read_text()
+    settings = KubeletVolume(at.directory / "settings", {file.name: text})
     file.unlink()
-    file.symlink_to("volume/..data/gitops-connect.toml")
+    file.symlink_to(settings.directory / file.name)
+    at.commit("orders.yaml", at.source("orders", f"secrets: {{my.password: {{file: {secret.directory}/orders}}}}"))
     with AsProcess(at, "--watch-settings") as daemon:
-        daemon.wait("reconciliation_finished")
-        (volume / "next").symlink_to("2")
-        (volume / "next").rename(volume / "..data")
+        url = daemon.wait("server_started")["url"]
+        daemon.wait("step_applied", action="create")
+        assert at.config("orders")["my.password"] == passwords[0]
+        assert [status(url, token) for token in tokens] == [200, 401]
+        secret.update(secrets[1])
+        assert [status(url, token) for token in tokens] == [401, 200]
+        daemon.wait("step_applied", action="configure")
+        assert at.config("orders")["my.password"] == passwords[1]
+        settings.update({file.name: text.replace("[clusters.local]", '[clusters.local]\ntimeout = "50s"')})
         assert daemon.wait("settings_reloaded")["changed"] == ["[clusters.local] timeout"]
         assert daemon.end() == 0
+    assert not any(secret in json.dumps(daemon.lines) for secret in passwords + tokens)
+
+
+def status(url: str, token: str) -> int:
+    """The answer of the server to this token."""
+    return requests.get(f"{url}/api/v1/status", auth=("x", token), timeout=10).status_code

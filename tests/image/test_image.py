@@ -18,6 +18,11 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from kube.kube_tools import kube_tools
+from kube.mounted_pod import MountedPod
+from kube.rendering import rendered
+from kube.test_helm_test import SECRETS, values
+from standin.connect import StandIn
 from support.files.document_files import connector
 from support.git.upstream import Upstream
 from support.waiting import await_that
@@ -29,6 +34,9 @@ from image.image_build import Buildah, ImageMissing, check_tools, make_base
 
 pytestmark = [pytest.mark.thorough, pytest.mark.timeout(3600)]
 
+_TOOLS = kube_tools(cache_directory(os.environ))
+"""Looked up before the home directory is hidden."""
+_RESTRICTED = ("--isolation", "chroot", "--user", "10001:10001", "--cap-drop", "ALL")
 LARGEST = 80_000_000
 """Bytes of the compressed layers over the base."""
 _DEADLINE = 60.0
@@ -90,6 +98,29 @@ def test_spark_runs_on_java_21(buildah: Buildah) -> None:
     assert buildah.run("run", *run, _SPARK).split()[-2:] == ["21", "4950"]
 
 
+@pytest.mark.skipif(not _TOOLS.is_dir(), reason="helm is not built; build it once: make kube")
+def test_the_command_of_helm_test_runs_in_the_image(buildah: Buildah, image: str, tmp_path: Path) -> None:
+    """With the user, the paths and the modes of files that the Pod has."""
+    state, repository = "/var/lib/gitops-connect", "/var/lib/gitops-connect/repository.git"
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o755)
+    with StandIn() as standin:
+        pod = MountedPod(rendered(_TOOLS, values(repository, standin.url)), SECRETS, tmp_path / "root", prefix="")
+        upstream = Upstream.create(pod.mounts[state] / "repository.git")
+        upstream.commit({"clusters/prod/nothing.txt": ""})
+        for path, directory in pod.mounts.items():
+            owner, modes = ("10001:10001", "ug=rwX,o=") if path in (state, "/tmp") else ("0:10001", "ug=rX,o=")
+            subprocess.run(["chown", "--recursive", "--no-dereference", owner, directory], check=True)
+            subprocess.run(["chmod", "--recursive", modes, directory], check=True)
+        options = [word for path, directory in pod.mounts.items() for word in ("--volume", f"{directory}:{path}")]
+        options += [word for name, value in pod.environment.items() for word in ("--env", f"{name}={value}")]
+        container = buildah.run("from", image).strip()
+        buildah.run("config", f"--volume={state}-", container)  # chroot isolation mounts it over the other one
+        found = buildah.run("run", *_RESTRICTED, *options, container, "--", "gitops-connect", *pod.arguments)
+    assert f"{state}/state.db" in found
+    assert "error" not in found
+
+
 @pytest.mark.e2e
 def test_the_daemon_reconciles_a_real_connect_and_stops(
     buildah: Buildah, image: str, sandbox: Sandbox, connector_name: Callable[[str], str], tmp_path: Path
@@ -129,8 +160,7 @@ listen = "127.0.0.1:{port}"
 def running(buildah: Buildah, container: str, state: Path, command: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     """The command as user 10001 in the container, without capabilities; killed at the end if it still runs."""
     store = ["--root", str(buildah.directory / "store"), "--runroot", str(buildah.directory / "run")]
-    options = ["--isolation", "chroot", "--user", "10001:10001", "--cap-drop", "ALL"]
-    options += ["--volume", f"{state}:/var/lib/gitops-connect"]
+    options = [*_RESTRICTED, "--volume", f"{state}:/var/lib/gitops-connect"]
     line = ["buildah", "--storage-driver", "vfs", *store, "run", *options, container, "--", *command]
     with subprocess.Popen(line) as daemon:
         try:

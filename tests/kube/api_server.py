@@ -53,7 +53,7 @@ class ApiServer:
 def _output(command: list[str], text: str | None = None) -> str:
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise KubectlFailed(done.stderr)
+        raise KubectlFailed(done.stdout + done.stderr)
     return done.stdout
 
 

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from standin.fixtures import standin
 
 from gitops_connect.sandbox.jars import cache_directory
 from kube.api_server import ApiServer, api_server
 from kube.kube_tools import kube_tools
+
+__all__ = ["server", "standin", "tools"]
 
 _TOOLS = kube_tools(cache_directory(os.environ))
 """Looked up before the home directory is hidden."""

@@ -6,6 +6,7 @@ There is no kubelet: no probe, volume or container is tried here.
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import yaml
 
 from kube.api_server import ApiServer, KubectlFailed
+from kube.kube_tools import KUBERNETES
 from kube.rendering import CHART, KUSTOMIZE, manifests, next_version, rendered
 from kube.test_chart import CUSTOM, RENDERINGS, TABLE, values_of
 
@@ -77,6 +79,28 @@ def test_helm_keeps_the_volume(server: ApiServer, tmp_path: Path) -> None:
     server.helm("install", *release, *options)
     again = server.get("persistentvolumeclaim/gitops-connect", "--namespace=upgrade")
     assert again["metadata"]["uid"] == before["metadata"]["uid"]
+
+
+@pytest.mark.parametrize("case", RENDERINGS)
+def test_a_second_sync_of_argo_cd_changes_nothing(server: ApiServer, tools: Path, case: Mapping[str, Any]) -> None:
+    """Argo CD renders, adds its annotation, and applies on the server. It leaves out the Pod of `helm test`."""
+    namespace = re.sub(r"\W+", "-", case["id"]).lower()
+    server.kubectl("create", "namespace", namespace)
+    options = (f"--namespace={namespace}", "--include-crds", f"--kube-version={KUBERNETES}", "--api-versions=apps/v1")
+    found = [one for one in manifests(rendered(tools, values_of(case), *options)) if one["kind"] != "Pod"]
+    for one in found:
+        group, _, _ = one["apiVersion"].rpartition("/")
+        tracked = f"gitops-connect:{group}/{one['kind']}:{namespace}/{one['metadata']['name']}"
+        one["metadata"].setdefault("annotations", {})["argocd.argoproj.io/tracking-id"] = tracked
+    text, synced = yaml.safe_dump_all(found), []
+    for _ in range(2):
+        server.apply(text, "--field-manager=argocd-controller")
+        synced.append(json.loads(server.kubectl("get", "--output=json", manifests=text))["items"])
+        for one in synced[-1]:  # the server stores an equal claim once more
+            del one["metadata"]["resourceVersion"]
+    assert len(synced[0]) == len(found)
+    assert synced[0] == synced[1]
+    server.kubectl("diff", "--server-side", "--field-manager=argocd-controller", manifests=text)
 
 
 def test_the_server_accepts_the_example_of_kustomize(server: ApiServer, tools: Path) -> None:

@@ -1,4 +1,4 @@
-"""The licences of locked packages, from the metadata of the installed ones; and the SBOM with them.
+"""The licences of locked packages, from the metadata of the installed ones; and the SBOM, completed.
 
     python -m supply.licences DIRECTORY < SBOM_OF_CYCLONEDX_PY
 
@@ -10,11 +10,18 @@ from __future__ import annotations
 import json
 import re
 import sys
+import tomllib
+from collections.abc import Mapping
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
+from typing import Any
+
+from locked_requirements import name_of, parents
 
 from gitops_connect import __version__
 
+_ROOT = Path(__file__).parents[2]
 _CLASSIFIER = re.compile(r"License :: OSI Approved :: (.+)")
 _LONGEST_NAME = 60
 """Some packages have the text of the licence in the field for its name."""
@@ -55,10 +62,28 @@ def licence(name: str) -> str | None:
     return SPDX.get(chosen, chosen)
 
 
+def dependencies(bill: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What the project and each component need directly, from pyproject.toml and from the comments of the lock."""
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
+    published = [
+        project["dependencies"],
+        *(one for name, one in project["optional-dependencies"].items() if name != "dev"),
+    ]
+    refs = {one["name"]: one["bom-ref"] for one in bill["components"]}
+    needs: dict[str, set[str]] = {ref: set() for ref in refs.values()}
+    for name, needing in parents((_ROOT / "requirements.txt").read_text()).items():
+        for one in needing if name in refs else ():
+            if one in refs:
+                needs[refs[one]].add(refs[name])
+    needs[bill["metadata"]["component"]["bom-ref"]] = {refs[name_of(one)] for one in chain.from_iterable(published)}
+    return [{"ref": ref, "dependsOn": sorted(found)} for ref, found in sorted(needs.items())]
+
+
 def main(directory: Path) -> None:
-    """Add the licences to the SBOM of standard input, and write both lists."""
+    """Add licences and dependencies to the SBOM of standard input, and write both lists."""
     bill = json.load(sys.stdin)
     bill["metadata"]["component"]["version"] = __version__
+    bill["dependencies"] = dependencies(bill)
     lines = []
     for component in bill["components"]:
         name = licence(component["name"])

@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 from support.files.tables import table
 
 from gitops_connect.model.credentials import credentials, shaped
-from supply.licences import licence
+from supply.licences import dependencies, licence
 
 ROOT = Path(__file__).parents[2]
 TABLES = tables(tomllib.loads((ROOT / "pyproject.toml").read_text()))
@@ -53,6 +53,21 @@ def test_a_part_of_the_lock_has_all_that_it_needs(chosen: str) -> None:
             continue
         missing = [str(one) for one in needs if name_of(one.name) not in part and applies(one)]
         assert missing == [], name
+
+
+def test_the_sbom_says_what_needs_each_package() -> None:
+    """Each published package is reached from the project."""
+    published = entries(locked(LOCK, [one for name in TABLES.keys() - {"dev", "build"} for one in TABLES[name]]))
+    bill = {
+        "metadata": {"component": {"bom-ref": "project"}},
+        "components": [{"name": one, "bom-ref": one} for one in published],
+    }
+    needs = {one["ref"]: set(one["dependsOn"]) for one in dependencies(bill)}
+    reached = {"project"}
+    while more := {other for one in reached for other in needs[one]} - reached:
+        reached |= more
+    assert reached == {"project", *published}
+    assert needs["alembic"] == {"mako", "sqlalchemy", "typing-extensions"}
 
 
 def applies(requirement: Requirement) -> bool:
