@@ -94,7 +94,8 @@ def init(
     new = _NewRepository.of(directory or Path(), from_cluster or _URL, cluster, forge, package)
     settings_file = new.root / DEFAULT_FILE
     if from_cluster is not None and settings_file.exists():
-        raise UsageError(f"{settings_file} exists; to import connectors, run: gitops-connect import --out {new.root}")
+        command = f"gitops-connect import --out {shlex.quote(str(new.root))}"
+        raise UsageError(f"{settings_file} exists; to import connectors, run: {command}")
     if from_cluster is not None:
         _require_worker(new)
     new_directory(new.root, force=True)
