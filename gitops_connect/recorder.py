@@ -286,7 +286,9 @@ class LedgerRecords:
         if step.connector not in self._situation.ownership:
             self._ledger.disown(self._cluster, step.connector)
         seed = step.offset_change
-        if seed is not None and seed.name not in self._situation.offsets.records:
+        if seed is not None and (earlier := self._situation.offsets.records.get(seed.name)) is not None:
+            self._offset_changes.mark(self._cluster, earlier)
+        elif seed is not None:
             self._offset_changes.drop(self._cluster, seed.name)
 
     def _record_effect(self, step: Step) -> None:

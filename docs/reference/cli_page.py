@@ -16,8 +16,8 @@ This page lists all commands and their options, with the texts of `--help`.
 Every command accepts `--config`, `--chdir`, `--verbose`, `--debug` and `--no-color`, before and after its name. Every
 command also has `-h` and `--help`.
 
-A command that takes longer says on stderr what it does: on a terminal after a second, in a line that disappears;
-without a terminal in a line after 2 seconds, and then every 10 seconds.
+On a terminal, a command that takes more than a second says on stderr what it does, in a line that disappears. Without a
+terminal, it prints such a line after 2 seconds, and then every 10 seconds.
 
 An option without a value is a flag: it is off unless it is given. [Exit codes](exit-codes.md) are the same for all
 commands.

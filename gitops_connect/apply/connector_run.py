@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
@@ -14,6 +13,7 @@ from gitops_connect.apply.step_context import ExecuteOptions
 from gitops_connect.apply.step_execution import NextAction, StepExecution, StepResult
 from gitops_connect.connect.exchanges import LONGEST, Exchange
 from gitops_connect.errors import GitopsConnectError
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.masking import mask, sensitive_values
 from gitops_connect.model.names import ClusterName, ConnectorName
@@ -162,7 +162,7 @@ def advice(before: Iterable[StepOutcome], step: Step) -> str:
     actions = {one.action for one in (*applied, step)}
     parts = []
     if changes:
-        parts.append(f"to restore the offsets, run: gitops-connect offsets undo {shlex.quote(changes[0].name)}")
+        parts.append(f"to restore the offsets, run: {command_line('offsets undo', changes[0].name)}")
     if Action.CONFIGURE in actions:
         parts.append("fix its config in the repository (Git has the previous version), and apply again")
     elif Action.CREATE in actions:

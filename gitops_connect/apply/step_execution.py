@@ -100,7 +100,7 @@ class StepExecution:
             case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
                 # This is our own first request, or an equal one of someone else: the config decides.
                 self._accepted, self._unanswered = True, ""
-            case AlreadyExists():
+            case AlreadyExists() if self.step.action is Action.CREATE:
                 return StepResult(Result.FAILED, str(error), is_foreign=True)
             case LedgerBusy():  # the lease was lost, and this request was not sent
                 return self.abandon(str(error))

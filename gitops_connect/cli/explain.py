@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.explained_words import known_words
 from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, Untrusted, in_format, is_untrusted
 from gitops_connect.cli.plan import connector_statuses
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.suggestions import did_you_mean
 from gitops_connect.plan.restarts import find_unhealthy
@@ -123,7 +123,7 @@ def tell_next(settings: Settings, name: ConnectorName, clusters: Sequence[Cluste
         echo(f"Next on {one.status.cluster}: {'; '.join(next_steps(one.planned))}")
         if advice := one.state_advice():
             echo_note(advice)
-        echo(f"Details: gitops-connect explain connector {shlex.quote(name)} --cluster {one.status.cluster}")
+        echo(f"Details: {command_line('explain connector', name, '--cluster', one.status.cluster)}")
 
 
 def _explain_word(what: str) -> ExitCode:

@@ -94,7 +94,10 @@ def _print(found: Iterable[JournalEntry], limit: int | None, output: HistoryOutp
         case HistoryOutput.JSON:
             emit(json_lines(entries))
         case HistoryOutput.YAML:
-            emit(as_yaml([history_value(one) for one in entries]))
+            with progress("History") as say:
+                say("reading the ledger")
+                text = as_yaml([history_value(one) for one in entries])
+            emit(text)
         case HistoryOutput.CSV:
             emit(csv_lines(entries))
 

@@ -23,6 +23,7 @@ from gitops_connect.exchange.document_text import needed_secrets
 from gitops_connect.exchange.from_cluster import ClusterConnectors, read_cluster, save_offsets
 from gitops_connect.exchange.repository_files import RepositoryFiles, read_repository
 from gitops_connect.exchange.written_files import OutputFiles, lossy
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName, found_unaddressable
 from gitops_connect.offset_changes.subject import clients_of
 from gitops_connect.report.words import plural
@@ -125,7 +126,8 @@ def _report_reading(found: ClusterConnectors, known: RepositoryFiles, root: Path
     """Say which connectors are not written because files declare them, and whether other files may declare some."""
     skipped = found.skipped
     if not known.complete:
-        echo(f"note: `gitops-connect validate {root}` lists files that cannot be read; what they declare is unknown")
+        command = command_line("validate", str(root))
+        echo(f"note: `{command}` lists files that cannot be read; what they declare is unknown")
     if skipped:
         shown = ", ".join(f"{name} ({known.files[name][0]})" for name in skipped[:_SHOWN])
         more = f" and {len(skipped) - _SHOWN} more" if len(skipped) > _SHOWN else ""

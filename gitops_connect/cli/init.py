@@ -93,10 +93,8 @@ def init(
     """
     new = _NewRepository.of(directory or Path(), from_cluster or _URL, cluster, forge, package)
     settings_file = new.root / DEFAULT_FILE
-    if from_cluster is not None and settings_file.exists():
-        raise UsageError(f"{settings_file} exists; to import connectors, run: gitops-connect import --out {new.root}")
     if from_cluster is not None:
-        _require_worker(new)
+        _require_worker(new, settings_file)
     new_directory(new.root, force=True)
     created = new.write(with_example=from_cluster is None and not new.has_other_documents)
     if new.is_in_git and are_exposed([settings_file], new.top):
@@ -209,8 +207,11 @@ def _schema() -> str:
     return f"{json.dumps(one, indent=1)}\n"
 
 
-def _require_worker(new: _NewRepository) -> None:
-    """Raise the error of the request if no worker answers, before any file is written."""
+def _require_worker(new: _NewRepository, settings_file: Path) -> None:
+    """Before any file is written, raise UsageError if there are settings, or the error if no worker answers."""
+    if settings_file.exists():
+        command = f"gitops-connect import --out {shlex.quote(str(new.root))}"
+        raise UsageError(f"{settings_file} exists; to import connectors, run: {command}")
     with temporary_directory(None) as room:
         file = room / DEFAULT_FILE
         write_new(file, new.settings_text, force=False, root=room)

@@ -20,6 +20,7 @@ from gitops_connect.cli.suspend import add_to_history
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.archive import read_archive, write_archive
 from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, OffsetChangeName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.offsets import OffsetPatch, offset_text, partition_text, to_json
@@ -246,15 +247,16 @@ def export(
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
-    with progress("Exporting") as say, closing(open_ledger(settings_of(context))) as ledger:
+    with progress("Exporting") as say:
         say("reading the ledger")
-        text = output(write_archive(ledger.export()))
+        with closing(open_ledger(settings_of(context))) as ledger:
+            text = output(write_archive(ledger.export()))
     if file is None:
         emit(text)
         return ExitCode.DONE
     with writing(file), output_directory(file.parent) as directory:
         directory.replace(file.name, [text.encode()], private=True)
-    echo(f"Exported the ledger to {file}. To import it elsewhere: gitops-connect ledger import {file}")
+    echo(f"Exported the ledger to {file}. To import it elsewhere: {command_line('ledger import', str(file))}")
     return ExitCode.DONE
 
 
@@ -267,11 +269,12 @@ def import_(
     ] = False,
 ) -> int:
     """Import an exported ledger into an empty ledger."""
-    with progress("Importing") as say, closing(open_ledger(settings_of(context))) as ledger:
-        say(f"reading {file}")
-        archive = read_archive(_read(file), str(file))
-        say("writing the ledger")
-        restored = ledger.restore(archive, SystemClock().now(), replace=replace)
+    with progress("Importing") as say:
+        say(f"reading the ledger and {file}")
+        with closing(open_ledger(settings_of(context))) as ledger:
+            archive = read_archive(_read(file), str(file))
+            say("writing the ledger")
+            restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
     echo(
         f"Nothing to import: the ledger has the same content ({counts})."

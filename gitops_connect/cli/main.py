@@ -74,7 +74,7 @@ class CommandGroup(typer.core.TyperGroup):
 
     def load(self, name: str) -> Any:
         entry = COMMANDS[name]
-        if _COMPLETES in os.environ:
+        if os.environ.get(_COMPLETES):
             found = _known(name)
         else:
             found = getattr(import_module(f"gitops_connect.cli.{entry.module}"), entry.name)

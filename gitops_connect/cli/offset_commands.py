@@ -41,6 +41,7 @@ from gitops_connect.cli.progress import progress
 from gitops_connect.cli.watching import end_watch, seconds_of
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.lag import PartitionLag
 from gitops_connect.model.manifests import SavedOffsets
@@ -315,7 +316,7 @@ def read_subject(
         where = f" for the cluster {cluster!r}" if cluster is not None else ""
         raise NotFound(
             f"the directory {directory} declares no valid connector {name!r}{where}; to see the errors of its"
-            f" documents, run `gitops-connect validate {directory}`"
+            f" documents, run `{command_line('validate', str(directory))}`"
         )
     return found
 

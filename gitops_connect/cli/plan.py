@@ -30,6 +30,7 @@ from gitops_connect.cli.options import (
 )
 from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.lag import Lags
@@ -76,7 +77,7 @@ def plan(
     emit(_rendered(planned, diagnostics, origin, output, shown_moves(all_offsets), verbose))
     if out is not None:
         write_new(out, plan_json.render(plans, diagnostics, origin), force=True)
-        echo(f"Saved the plan to {out}. To apply exactly this plan: gitops-connect apply {out}")
+        echo(f"Saved the plan to {out}. To apply exactly this plan: {command_line('apply', str(out))}")
     if diagnostics.bugs:
         return ExitCode.BUG
     if planned.failures:

@@ -46,8 +46,10 @@ def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
     """
     if (outer := _OUTER.get()) is not None:
         before = outer.work
-        yield outer.update
-        outer.update(*before)
+        try:
+            yield outer.update
+        finally:
+            outer.update(*before)
         return
     display = _Display(title) if sys.stderr.isatty() else _ActivityLines(title, at_once=lines)
     display.schedule()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -205,7 +206,7 @@ def down(
 
 def _next_steps(sandbox: Sandbox, directory: Path) -> str:
     urls = sandbox.worker_urls
-    option = "" if directory == Path(".sandbox") else f" --dir {directory}"
+    option = "" if directory == Path(".sandbox") else f" --dir {shlex.quote(str(directory))}"
     return f"""Kafka is running at {sandbox.bootstrap}, Connect at {", ".join(urls)}.
 
 Add this to gitops-connect.toml:

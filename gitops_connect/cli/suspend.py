@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import pwd
-import shlex
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -22,6 +21,7 @@ from gitops_connect.cli.options import Cluster, NamedConnector, group
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.offset_changes import OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.outcomes import NO_COMMIT, Actor, ActorKind, ManualAction, by_hand
@@ -65,7 +65,7 @@ def suspend_connector(
         begun = [one for one in _in_progress(ledger, where) if one.connector == connector]
     emit(f"{name} on {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
-    echo(f"To end this: gitops-connect resume connector {shlex.quote(name)} --cluster {where}")
+    echo(f"To end this: {command_line('resume connector', name, '--cluster', where)}")
     return reconciled(settings, where, wait=wait)
 
 
@@ -84,7 +84,7 @@ def suspend_cluster(context: typer.Context, name: ClusterArgument, reason: Reaso
         begun = _in_progress(ledger, where)
     emit(f"Cluster {where} is suspended: from its next reconciliation on, gitops-connect changes nothing on it.\n")
     _tell_of_changes(begun)
-    echo(f"To end this: gitops-connect resume cluster {where}")
+    echo(f"To end this: {command_line('resume cluster', where)}")
     return reconciled(settings, where, wait=wait)
 
 

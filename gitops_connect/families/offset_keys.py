@@ -1,7 +1,8 @@
 """The config keys that decide which offsets a connector reads, as data.
 
 Each message is a template. `{before}` and `{after}` are the values of the key, or the entries that are removed from and
-added to a list; `{start}` is what the connector does if it finds no offset.
+added to a list; `{start}` is what the connector does if it finds no offset. In a hint, `{save}` is the command that
+saves the current offsets.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from dataclasses import dataclass, field
 
 RESET_FIRST = "to start without offsets, remove them with an OffsetChange (operation: reset) in the same commit"
 _SEED = (
-    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, replace {before} with"
-    " {after} in FILE, and set these offsets with an OffsetChange in the same commit"
+    "to continue from the current offsets, run `{save}`, replace {before} with {after} in FILE, and set these"
+    " offsets with an OffsetChange in the same commit"
 )
 SEED_ADDED = "to start at other offsets, set them with an OffsetChange in the same commit"
 """For partitions that a connector begins to read."""

@@ -36,6 +36,7 @@ from gitops_connect.ledger.leases import Lease, writes_under
 from gitops_connect.ledger.pieces import Damaged, PartKey
 from gitops_connect.ledger.tables import OPERATIONS, OffsetsPart
 from gitops_connect.model.applied_effects import AppliedEffect, pack_effect, unpack_effect
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import (
     NOTHING_SENT,
@@ -303,7 +304,7 @@ class OffsetChangeStore:
             if row is None or row.state is not OffsetChangeState.OPEN or not 0 <= entries <= (row.entries or 0):
                 raise LedgerUnusable(
                     f"{cluster} accepted {entries:,} entries of {name}, but the ledger {self._database.place}"
-                    f" has no change of that size in progress; was it replaced? Run gitops-connect ledger show {name}"
+                    f" has no change of that size in progress; was it replaced? Run {command_line('ledger show', name)}"
                 )
             entry.put({"sent": max(entries, row.sent)})
 
@@ -435,7 +436,7 @@ class OffsetChangeStore:
     def _nothing_saved(self, cluster: ClusterName, name: OffsetChangeName) -> LedgerUnusable:
         return LedgerUnusable(
             f"the ledger {self._database.place} contains no offsets of {name} on {cluster};"
-            f" run gitops-connect ledger show {name}"
+            f" run {command_line('ledger show', name)}"
         )
 
 

@@ -11,7 +11,6 @@ A declared offset change without a record in the ledger is pending. Three declar
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -19,6 +18,7 @@ from enum import Enum
 from typing import assert_never
 
 from gitops_connect.model.clock import Backoff
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.offsets import OffsetPatch
 
@@ -70,8 +70,7 @@ def lack_words(lacks: Iterable[Acknowledgement]) -> str:
 
 def resolve_command(cluster: ClusterName, name: OffsetChangeName, outcome: str) -> str:
     """The command line, in backticks, that records an outcome: `applied` or `not-applied`."""
-    words = ("gitops-connect", "ledger", "resolve", name, "--cluster", cluster, f"--{outcome}")
-    return f"`{shlex.join(words)}`"
+    return f"`{command_line('ledger resolve', name, '--cluster', cluster, f'--{outcome}')}`"
 
 
 def resolve_commands(cluster: ClusterName, name: OffsetChangeName) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.names import ClusterName, ConnectorName
 
 
@@ -62,10 +62,9 @@ class Suspension:
             case SuspendedBy.SETTINGS:
                 return "remove `suspend` from the settings"
             case SuspendedBy.COMMAND:
-                of_cluster = shlex.quote(cluster)
-                of_connector = f"connector {shlex.quote(connector)} --cluster {of_cluster}"
-                what = f"cluster {of_cluster}" if self.whole_cluster else of_connector
-                return f"run: gitops-connect resume {what}"
+                if self.whole_cluster:
+                    return f"run: {command_line('resume cluster', cluster)}"
+                return f"run: {command_line('resume connector', connector, '--cluster', cluster)}"
 
     def value(self) -> dict[str, Any]:
         return {

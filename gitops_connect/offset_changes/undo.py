@@ -7,7 +7,6 @@ them. Otherwise they are compared in this process.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, count
@@ -16,6 +15,7 @@ from pathlib import Path
 from gitops_connect.connect.client import save_lines
 from gitops_connect.errors import UndoImpossible, UsageError
 from gitops_connect.ledger.tables import OffsetsPart
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.manifests import (
@@ -113,7 +113,7 @@ class Undo:
         changes, those = self.runtime.ledger.offset_changes, (cluster, record.connector, [OffsetChangeState.SETTLED])
         if later := changes.latest(*those, after=record.since, limit=_MOST_LATER):
             left = changes.count(*those, after=record.since) - len(later)
-            more = f", and {left:,} more: run `gitops-connect offsets history {shlex.quote(record.connector)}`"
+            more = f", and {left:,} more: run `{command_line('offsets history', record.connector)}`"
             names = ", ".join(sorted(one.name for one in later))
             self.note(f"these later offset changes are undone, too: {names}{more if left else ''}")
 

@@ -16,6 +16,7 @@ from gitops_connect.families.offset_keys import SEED_ADDED, ListKey, OffsetKeys,
 from gitops_connect.families.registry import Registry
 from gitops_connect.families.sinks import CONSUMER_CLUSTER, CONSUMER_GROUP
 from gitops_connect.model.client_servers import CONSUMER_SERVERS, PRODUCER_SERVERS, reads_elsewhere
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.exactly_once import OFFSETS_TOPIC, ExactlyOnceSupport
 from gitops_connect.model.names import ConnectorName
@@ -38,7 +39,7 @@ _SHOWN = 5
 _LONGEST = 100
 """The number of characters of a value that are shown; the change itself shows more of it."""
 _SAVE_FIRST = (
-    "to continue from the current offsets, run `gitops-connect offsets get {old} --save FILE` first, and set"
+    "to continue from the current offsets, run `{save}` first, and set"
     " spec.initialOffsets.manifest.path of {new} to FILE"
 )
 
@@ -163,7 +164,11 @@ def _of_value(key: ValueKey, before: _OffsetConfig, after: _OffsetConfig, start:
         template = key.changed if old and new else key.added if new else key.removed
     if template:
         words = {"before": after.shown(key, old), "after": after.shown(key, new), "name": after.name, "start": start}
-        yield OffsetEffect(template.format(**words), key.hint.format(**words))
+        yield OffsetEffect(template.format(**words), key.hint.format(**words, save=_save(after.name)))
+
+
+def _save(name: ConnectorName) -> str:
+    return command_line("offsets get", name, "--save", "FILE")
 
 
 def _of_list(key: ListKey, before: _OffsetConfig, after: _OffsetConfig, start: str) -> Iterator[OffsetEffect]:
@@ -243,7 +248,7 @@ def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[Of
     before = _OffsetConfig(old, situation.observed.connectors[old].config, step.sensitive)
     after = _OffsetConfig(step.connector, step.config, step.sensitive)
     known = situation.families.offset_keys(after.config)
-    hint = _SAVE_FIRST.format(old=old, new=after.name)
+    hint = _SAVE_FIRST.format(save=_save(old), new=after.name)
     if situation.families.is_sink(after.config):
         return tuple(replace(one, hint=hint if one.hint else "") for one in _of_keys(known, before, after))
     message = (

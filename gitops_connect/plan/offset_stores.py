@@ -28,8 +28,7 @@ from gitops_connect.plan.situation import Situation
 Config = Mapping[str, str]
 _COPY = "the worker's offsets topic, which may have older offsets or none"
 _SEED = (
-    "to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE`, and set these offsets"
-    " with an OffsetChange in the same commit"
+    "to continue from the current offsets, run `{save}`, and set these offsets with an OffsetChange in the same commit"
 )
 OFFSETS_TOPIC_KEY = ValueKey(
     (OFFSETS_TOPIC,),

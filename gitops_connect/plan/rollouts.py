@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.config_histories import ConfigHistory
 from gitops_connect.model.desired import DesiredConnector, TargetState
 from gitops_connect.model.health import UnhealthyConnector
@@ -78,12 +78,15 @@ def _stopped(
 ) -> Hold | None:
     """Why the connector does not get the config of the commit, whatever other connectors do."""
     decisions, most = situation.rollout_decisions, situation.policy.rollout_max_failures
-    command, cluster = "gitops-connect rollout continue", f"--cluster {situation.desired.cluster}"
+    every = f"gitops-connect rollout continue --cluster {situation.desired.cluster}"
     of_all, own = decisions.get((revision, WHOLE_ROLLOUT)), decisions.get((revision, name))
     decided = own or of_all
     if decided is not None and decided.choice is RolloutChoice.SKIP:
-        what, other = (f"{name} was skipped", f" {shlex.quote(name)}") if own else ("it was abandoned", "")
-        release = f"commit another config, or run `{command}{other} {cluster}`"
+        what, command = "it was abandoned", every
+        if own:
+            what = f"{name} was skipped"
+            command = command_line("rollout continue", name, "--cluster", situation.desired.cluster)
+        release = f"commit another config, or run `{command}`"
         return Hold(HoldKind.ROLLOUT, f"{origin(revision)}: {what} {decided.origin}", release)
     if own is not None or not most or len(failed) < most:
         return None
@@ -92,7 +95,7 @@ def _stopped(
     return Hold(
         HoldKind.STOPPED_ROLLOUT,
         f"{what} failed with {origin(revision)}: {names}",
-        f"commit a fix, or run `{command} {cluster}`",
+        f"commit a fix, or run `{every}`",
     )
 
 

@@ -6,11 +6,11 @@ applied.
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.hold import Hold
 from gitops_connect.model.names import ClusterName, OffsetChangeName
 from gitops_connect.model.offset_changes import (
@@ -213,7 +213,7 @@ class _ChangeFacts:
             case OffsetChangeStatus.WAITING if planned is not None:
                 found = planned.one.hint if planned.hold is None else planned.hold.release
             case OffsetChangeStatus.UNKNOWN:
-                get = f"gitops-connect offsets get {shlex.quote(connector)} --cluster {shlex.quote(self.cluster)}"
+                get = command_line("offsets get", connector, "--cluster", self.cluster)
                 found = f"run `{get}`, then {resolve_commands(self.cluster, name)}"
             case OffsetChangeStatus.FAILED if record is not None and not record.final:
                 found = f"fix the cause; the change is retried at {record.retry_at:%H:%M:%S} UTC"

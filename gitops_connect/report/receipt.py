@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from gitops_connect.model.applied_effects import AppliedEffect, EffectApproval
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.offset_changes import NOTHING_SENT, OffsetChangeRecord, OffsetChangeState
@@ -131,7 +131,7 @@ def receipt_of(
     ]
     downtime = resumed.at - stopped.at if is_applied and stopped and resumed and _runs(resumed) else None
     may_undo = is_applied and record.before is not None and record.message != NOTHING_SENT
-    undo = f"gitops-connect offsets undo {shlex.quote(record.name)} --cluster {shlex.quote(cluster)}"
+    undo = command_line("offsets undo", record.name, "--cluster", cluster)
     difference = with_all_partitions(effect.difference, all_partitions) if effect is not None else all_partitions
     approvals = effect.approvals if effect is not None else ()
     return Receipt(tuple(stages), downtime, approvals, difference, undo if may_undo else "")

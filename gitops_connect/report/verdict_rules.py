@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
 from gitops_connect.model.health import FailedPart, HealthReason, UnhealthyConnector
 from gitops_connect.model.hold import Hold, HoldKind
@@ -127,8 +128,7 @@ def _unhealthy(facts: Facts) -> Verdict | None:
         return Verdict(VerdictKind.DEGRADED, _line(ill.problems[0]), detail, next=_next(fix, facts.location))
     gave_up = restarts is not None and restarts.gave_up
     kind = VerdictKind.GIVEN_UP if gave_up else VerdictKind.FAILED
-    name, cluster = shlex.quote(facts.name), shlex.quote(facts.plan.cluster)
-    command = f"gitops-connect restart connector {name} --cluster {cluster} --failed"
+    command = command_line("restart connector", facts.name, "--cluster", facts.plan.cluster, "--failed")
     step = NextStep(one_line(f"{fix}, then run: {command}"), command, location=facts.location)
     return Verdict(kind, _innermost_first(ill.failures[0]), detail, next=step)
 

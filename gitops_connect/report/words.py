@@ -6,13 +6,13 @@ They say what to do about such a connector, too.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Collection, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote as url_quote
 
 from gitops_connect.model.active_topics import TopicsReset
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.health import UnhealthyConnector
 from gitops_connect.model.hold import HoldKind
@@ -142,7 +142,6 @@ def plural(count: int, noun: str) -> str:
 # Connectors that do not work
 
 _REMEDY = "fix the cause, then run: {}"
-_RESTART = "gitops-connect restart connector {} --failed"
 _NAMED = 5
 """How many connectors a hint names."""
 
@@ -175,9 +174,13 @@ def restart_words(outlook: RestartOutlook | None) -> Iterator[str]:
         yield f"next automatic restart ({outlook.count + 1} of {outlook.limit}) at {outlook.next:%H:%M:%S} UTC"
 
 
+def _restart(name: str) -> str:
+    return command_line("restart connector", name, "--failed")
+
+
 def remedy(one: UnhealthyConnector) -> str:
     """How to fix failed parts: advice about known failures, and the command that restarts the parts."""
-    return "; ".join([*one.advice, _REMEDY.format(_RESTART.format(shlex.quote(one.name)))])
+    return "; ".join([*one.advice, _REMEDY.format(_restart(one.name))])
 
 
 def unhealthy_lines(unhealthy: Sequence[UnhealthyConnector]) -> Iterator[Sentence]:
@@ -198,8 +201,7 @@ def hints(unhealthy: Collection[UnhealthyConnector]) -> Iterator[Sentence]:
         yield Sentence.joined([Sentence.of("hint: {}:", (*names[:_NAMED], *more)), Sentence.of(advice)])
     failed = [one.name for one in unhealthy if one.failures]
     if failed:
-        name = shlex.quote(failed[0] if len(failed) == 1 else "NAME")
-        yield Sentence.of(f"hint: {_REMEDY}", _RESTART.format(name))
+        yield Sentence.of(f"hint: {_REMEDY}", _restart(failed[0] if len(failed) == 1 else "NAME"))
 
 
 def unhealthy_sentence(count: int) -> Iterator[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -233,7 +234,7 @@ def _chosen(directory: Path, before: State | None, options: SandboxOptions) -> S
     if chosen != state and any(worker.running for worker in state.workers):
         raise SandboxFailed(
             f"the running workers in {directory} use {_kind(state)}; to change to {_kind(chosen)}, stop them first: "
-            f"gitops-connect sandbox down --dir {directory}"
+            f"gitops-connect sandbox down --dir {shlex.quote(str(directory))}"
         )
     return chosen
 

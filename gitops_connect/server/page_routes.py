@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from urllib.parse import urlencode
 
@@ -12,6 +11,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, RedirectRespons
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.forge.web_links import web_links
+from gitops_connect.model.command_lines import command_line
 from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.history_filter import PARAMETERS
 from gitops_connect.model.masking import mask
@@ -152,7 +152,7 @@ def _offsets(request: Request, view: ClusterView, name: ConnectorName) -> page_v
         "offsets": read_offsets(one.ledger, view, name) if is_open else None,
         "start": start,
         "end": start + USUAL,
-        "read_all": f"gitops-connect offsets get {shlex.quote(name)} --cluster {shlex.quote(view.cluster)}",
+        "read_all": command_line("offsets get", name, "--cluster", view.cluster),
     }
 
 

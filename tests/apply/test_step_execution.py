@@ -87,6 +87,11 @@ def test_a_permanent_refusal_is_not_retried(error: ConnectRefused) -> None:
     assert StepExecution(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == refused
 
 
+def test_only_a_creation_can_show_that_someone_else_has_created_the_connector() -> None:
+    answered = StepExecution(step("a", Action.CONFIGURE), 0, 30).answered(AlreadyExists("x"), 0, 1)
+    assert answered == StepResult(Result.FAILED, "x")
+
+
 def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:
     attempt = stopping()
     assert attempt.answered(OutcomeUnknown("lost"), 0, 0) == AwaitEffect()

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from acceptance.workplace import Ran, run_apart
+from acceptance.workplace import Ran, run_apart, run_here
 from support.files.tables import rows, table
 
 from gitops_connect.ledger.ledger import Ledger
@@ -55,6 +55,11 @@ def complete(directory: Path, words: str, *program: str) -> Ran:
 def test_what_is_offered(directory: Path, words: str, offered: list[str]) -> None:
     ran = complete(directory, words, "-m", "gitops_connect.cli.main").expect(0, err="")
     assert ran.out.split() == offered
+
+
+def test_an_empty_variable_of_a_shell_completes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("_GITOPS_CONNECT_COMPLETE", "")
+    run_here("version").expect(0, out="gitops-connect")
 
 
 @pytest.mark.parametrize("words", ["status --cluster pr", "offsets get orders"])

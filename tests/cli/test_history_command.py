@@ -5,12 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 import yaml
-from acceptance.workplace import Workplace
+from acceptance.workplace import Workplace, run_apart
 from standin.connect import StandIn
 from support.files.tables import rows
+
+from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.outcomes import Actor, ActorKind, ManualAction, by_hand
 
 pytestmark = pytest.mark.slow
 
@@ -46,6 +54,18 @@ def test_each_format_has_the_same_steps(at: Workplace) -> None:
     assert (lines[0]["action"], lines[0]["reason"]) == ("suspend", "'=1+1")
     assert [int(line["id"]) for line in lines] == [one["id"] for one in found]
     assert [one["action"] for one in steps(at, "--limit", "1")] == ["suspend"]
+
+
+def test_yaml_that_takes_long_says_what_it_does(tmp_path: Path) -> None:
+    (tmp_path / "gitops-connect.toml").write_text('[clusters.local]\nurl = "http://127.0.0.1:1"\n')
+    local, now = ClusterName("local"), datetime(2026, 11, 27, tzinfo=UTC)
+    with closing(Ledger.open("sqlite:///state.db", tmp_path, None)) as ledger:
+        one = by_hand(Actor(ActorKind.COMMAND), (local, ConnectorName("orders")), ManualAction.SUSPEND, now, "")
+        ledger.status.record_steps(local, [one] * 500)
+    program = "from gitops_connect.cli import main, progress; progress.FIRST = 0.01; main.main()"
+    ran = run_apart([sys.executable, "-c", program, "history", "-o", "yaml"], cwd=tmp_path)
+    assert (ran.code, ran.out.count("action: suspend")) == (0, 500)
+    assert "History: reading the ledger\n" in ran.err
 
 
 def test_what_people_did_by_a_command_is_in_the_history(at: Workplace, standin: StandIn) -> None:

@@ -87,6 +87,12 @@ def test_the_hint_says_how_to_continue_and_whether_the_schema_history_has_to_be_
     assert "schema.history" in effects(MYSQL, SHOP, NEW)[0].hint
 
 
+def test_a_shell_reads_the_name_in_the_command_of_a_hint_as_a_name() -> None:
+    before, after = ({"connector.class": POSTGRES, **config} for config in (SHOP, NEW))
+    (step, *_) = plan(situation([wanted("$(id)", config=after)], [seen("$(id)", config=before)], owned=["$(id)"])).steps
+    assert "`gitops-connect offsets get '$(id)' --save FILE`" in step.offset_effects[0].hint
+
+
 @pytest.mark.parametrize(("shared", "is_renamed"), [(9, True), (5, False)])
 def test_a_new_connector_is_a_renamed_one_only_if_most_of_its_config_is_the_same(shared: int, is_renamed: bool) -> None:
     before = {"file": "/a"} | {f"key.{number}": "old" for number in range(9)}

@@ -99,7 +99,7 @@ CONSUMER_GROUP = ValueKey(
     ("consumer.override.group.id",),
     "the consumer group changes from {before} to {after}: without committed offsets the connector {start}",
     default="connect-{name}",
-    hint="to continue from the current offsets, run `gitops-connect offsets get {name} --save FILE` first, declare"
+    hint="to continue from the current offsets, run `{save}` first, declare"
     " state: stopped with the new group, and set these offsets with an OffsetChange in the next commit",
 )
 """`SinkUtils.consumerGroupId`; the override counts (`Worker.baseConsumerConfigs`)."""

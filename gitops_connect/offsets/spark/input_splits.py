@@ -30,6 +30,8 @@ _PACKED = 10
 """The factor by which a compressed manifest grows, or a little more."""
 _ROW = 128
 """Bytes of a row of Parquet as a line, about."""
+_DENSEST = 1000
+"""The factor by which a Parquet file grows, at most: the file itself says how many rows it has, and may lie."""
 MAX_LINE = 16 * 1024 * 1024
 """Bytes. A Kafka record has at most 1 MiB, unless brokers are configured otherwise: no offset is that long."""
 
@@ -91,9 +93,10 @@ def content_size(manifests: Iterable[LargeManifest]) -> int:
 
 
 def _content_size(file: LargeFile) -> int:
+    size = Path(file.path).stat().st_size
     if file.is_parquet:
-        return rows_in(file.path) * _ROW
-    return Path(file.path).stat().st_size * (_PACKED if file.compression else 1)
+        return min(max(rows_in(file.path), 0) * _ROW, size * _DENSEST)
+    return size * (_PACKED if file.compression else 1)
 
 
 def input_splits(manifests: Sequence[LargeManifest], smallest: int = SPLIT_SIZE) -> list[InputSplit]:

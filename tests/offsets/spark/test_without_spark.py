@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from psutil import pid_exists
@@ -24,6 +25,7 @@ from gitops_connect.errors import SparkFailed, SparkUnusable
 from gitops_connect.model.manifests import LargeFile
 from gitops_connect.offset_changes.manifest_source import SparkChecks
 from gitops_connect.offsets.spark.check import LocalEngine
+from gitops_connect.offsets.spark.input_splits import content_size
 from gitops_connect.settings.coerce import Size
 from gitops_connect.settings.sections import SparkSettings
 from gitops_connect.spark.session import SharedSession
@@ -76,6 +78,21 @@ def test_what_is_larger_needs_spark(checks: SparkChecks, tmp_path: Path, name: s
 def test_a_compressed_file_counts_ten_times(checks: SparkChecks, tmp_path: Path, size: int, *, needed: bool) -> None:
     manifest = filed(Case(BYTES.randbytes(size), name="a.jsonl.gz"), tmp_path / "m")
     assert checks.needs_spark([manifest]) == needed
+
+
+@pytest.mark.parametrize(
+    ("claimed", "factor"), [(b"\x05", 0), (b"\xfe" + b"\xff" * 8 + b"\x01", 1000)], ids=["-3 rows", "2**63 - 1 rows"]
+)
+def test_the_rows_that_a_parquet_file_claims_are_bounded_by_its_size(
+    tmp_path: Path, claimed: bytes, factor: int
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"partition.topic": ["a", "b", "c"], "offset.offset": [1, 2, 3]}), path)
+    content, size = path.read_bytes(), int.from_bytes(path.read_bytes()[-8:-4], "little")
+    footer = content[-8 - size : -8].replace(b"\x16\x06\x19", b"\x16" + claimed + b"\x19", 1)
+    path.write_bytes(content[: -8 - size] + footer + len(footer).to_bytes(4, "little") + b"PAR1")
+    manifest = replace(filed(CASE, tmp_path / "m"), files=(LargeFile(path.name, str(path)),), current=None)
+    assert content_size([manifest]) == path.stat().st_size * factor
 
 
 def test_a_damaged_parquet_file_needs_no_spark(checks: SparkChecks, tmp_path: Path) -> None:
