@@ -18,6 +18,7 @@ from typing import Any
 from gitops_connect.model.credentials import MASK
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import Revision
 from gitops_connect.model.offsets import OffsetText, PartitionText
 from gitops_connect.model.plans import Action, Change, ConnectorPlan, Plan, PlannedOffsetChange, Step
@@ -222,5 +223,9 @@ def _move(move: Move, scale: Scale) -> dict[str, Any]:
 
 
 def value(text: PartitionText | OffsetText | None) -> Any:
-    """The JSON object of a canonical text."""
-    return None if text is None else json.loads(text)
+    """The JSON object of a canonical text, without secrets."""
+    masked = None if text is None else mask(text)
+    try:
+        return None if masked is None else json.loads(masked)
+    except ValueError:  # the secret has quotes, too
+        return {MASK: MASK}

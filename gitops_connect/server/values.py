@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ from gitops_connect.daemon.state import ClusterView, PullRequestView, Repository
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
@@ -193,8 +191,8 @@ def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
         "counted": found.counted,
         "partitions": [
             {
-                "partition": _masked(one.partition),
-                "current": one.current if isinstance(one.current, int) else _masked(one.current),
+                "partition": offset_value(one.partition),
+                "current": one.current if isinstance(one.current, int) else offset_value(one.current),
                 "end": one.end,
                 "lag": one.records,
                 "seconds": None if one.age is None else round(one.age.total_seconds(), 3),
@@ -205,15 +203,6 @@ def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
             for one in found.lines[:limit]
         ],
     }
-
-
-def _masked(text: str) -> object:
-    """The value of a text that Connect returned, without secrets."""
-    masked = mask(text)
-    try:
-        return json.loads(masked)
-    except ValueError:
-        return masked
 
 
 def restart_value(record: RestartRecord | None, outlook: RestartOutlook | None) -> Value:
