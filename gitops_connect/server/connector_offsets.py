@@ -81,7 +81,7 @@ def _measured(lag: ConnectorLag) -> Iterator[OffsetLine]:
     """Only the worst partition has an age: the first one."""
     for number, one in enumerate(lag.partitions):
         age = lag.age if number == 0 and one.records == lag.worst_records else None
-        yield OffsetLine(one.partition, one.position, one.end, one.records, age, one.moved)
+        yield OffsetLine(one.partition, one.position, one.end, one.records, age if one.records else None, one.moved)
 
 
 def _with_change(line: OffsetLine, changes: _Changes) -> OffsetLine:

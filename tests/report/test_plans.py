@@ -210,11 +210,10 @@ def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> 
 def test_a_secret_in_an_offset_is_masked_wherever_the_text_is_cut(secret: str) -> None:
     for length in range(LONGEST - 60, LONGEST):
         offset = {"a": "x" * length, "url": secret}
-        assert "hunter2" not in partition_words(partition_text(offset))
-        assert "hunter2" not in offset_words(offset_text(offset))
-    shown = plan_json.value(offset_text(offset))
-    assert isinstance(shown, dict)
-    assert "hunter2" not in str(shown)
+        shown = plan_json.value(offset_text(offset))
+        assert isinstance(shown, dict)
+        words = (partition_words(partition_text(offset)), offset_words(offset_text(offset)), str(shown))
+        assert [one for one in words if "hunter2" in one] == []
 
 
 SCALES = {
