@@ -171,7 +171,7 @@ def _ranges(moves: Sequence[Move]) -> Iterator[Line]:
     for direction in SYMBOLS:
         numbers = defaultdict[str, list[int]](list)
         for move in moves:
-            if move.direction is direction and (found := _IN_TOPIC.fullmatch(partition_words(move.partition))):
+            if move.direction is direction and (found := _IN_TOPIC.fullmatch(partition_label(move.partition))):
                 numbers[found[1]].append(int(found[2]))
         ranges = [
             f"{topic}/{run[0]}-{run[-1]}" if len(run) > 1 else f"{topic}/{run[0]}"

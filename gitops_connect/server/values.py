@@ -18,7 +18,7 @@ from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.offset_change_view import ChangeViews
-from gitops_connect.report.plan_json import value as offset_value
+from gitops_connect.report.plan_json import without_secrets
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
 from gitops_connect.server.connector_offsets import ReadOffsets
@@ -173,9 +173,9 @@ def moves_value(difference: Difference | None, limit: int) -> Value | None:
         "complete": len(difference.moves) <= limit,
         "moves": [
             {
-                "partition": offset_value(move.partition),
-                "before": offset_value(move.current),
-                "after": offset_value(move.declared),
+                "partition": without_secrets(move.partition),
+                "before": without_secrets(move.current),
+                "after": without_secrets(move.declared),
             }
             for move in difference.moves[:limit]
         ],
@@ -191,8 +191,8 @@ def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
         "counted": found.counted,
         "partitions": [
             {
-                "partition": offset_value(one.partition),
-                "current": one.current if isinstance(one.current, int) else offset_value(one.current),
+                "partition": without_secrets(one.partition),
+                "current": one.current if isinstance(one.current, int) else without_secrets(one.current),
                 "end": one.end,
                 "lag": one.records,
                 "seconds": None if one.age is None else round(one.age.total_seconds(), 3),
