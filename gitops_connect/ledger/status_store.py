@@ -14,7 +14,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, not_, select
+from sqlalchemy import ColumnElement, Connection, and_, bindparam, delete, func, insert, not_, select
 
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger.column_types import attributes
@@ -34,7 +34,7 @@ from gitops_connect.model.history_filter import HistoryFilter
 from gitops_connect.model.names import ClusterName, ConnectorName, Revision
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChange
-from gitops_connect.model.outcomes import Actor, ActorKind, JournalEntry, ManualAction, Result, by_hand
+from gitops_connect.model.outcomes import Actor, ActorKind, Actors, JournalEntry, ManualAction, Result, by_hand
 from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedConnector, ReviewedPlan, Reviews
 from gitops_connect.model.status import Condition, ConditionKey
@@ -48,14 +48,13 @@ SEARCH_TIMEOUT = 5.0
 """Seconds that a database may search the history. A process that writes to SQLite waits 10s for those that read."""
 _NARROW = "select fewer steps: name a cluster, a connector, or a time (`--cluster`, `--connector`, `--since`)"
 _PAGE = 1000
-_MOST_NEW = 10_000
-"""So many new steps are read faster one by one than the last one of each connector."""
 _STOPS = (Action.STOP, Action.CREATE)
 _ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
 _FIELDS = [one.name for one in fields(JournalEntry)]
 _STEP = [name for name in _FIELDS if name != "id"]
 _ADDED = insert(STEPS).returning(STEPS.c.id)
 _OF_CLUSTER = STEPS.c.cluster == bindparam("of")
+_CHANGED = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
 _TOO_OLD = select(STEPS.c.id).where(_OF_CLUSTER).order_by(STEPS.c.id.desc()).offset(bindparam("kept")).limit(1)
 
 
@@ -133,19 +132,23 @@ class StatusStore:
             yield from page
             page = self.history(chosen, before=page[-1].id, limit=_PAGE) if len(page) == _PAGE else []
 
-    def last_actors(self, after: int | None = None) -> list[tuple[int, ClusterName, ConnectorName, ActorKind]]:
-        """The last step of each connector; with `after`, each step with a larger id, if there are not too many of them.
+    def newest_step(self) -> int:
+        with self._database.read() as connection:
+            return connection.scalar(select(func.max(STEPS.c.id))) or 0
 
-        The last step comes last. A skipped step changed nothing.
-        """
-        chosen = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
-        last = select(func.max(STEPS.c.id)).where(chosen).group_by(STEPS.c.cluster, STEPS.c.connector)
-        query = select(*STEPS.c["id", "cluster", "connector", "actor"]).order_by(STEPS.c.id)
+    def last_actors(self, cluster: ClusterName) -> Actors:
+        """Who or what changed each connector of the cluster last. A skipped step changed nothing."""
+        last = select(func.max(STEPS.c.id)).where(_CHANGED, STEPS.c.cluster == cluster).group_by(STEPS.c.connector)
+        return self._actors(STEPS.c.id.in_(last))
+
+    def later_actors(self, after: int) -> Actors:
+        """Who or what changed each connector last, of all clusters, in the steps with a larger id."""
+        return self._actors(and_(STEPS.c.id > after, _CHANGED))
+
+    def _actors(self, chosen: ColumnElement[bool]) -> Actors:
+        query = select(*STEPS.c["cluster", "connector", "actor"]).where(chosen).order_by(STEPS.c.id)
         with self._reading_steps() as connection:
-            newest = connection.scalar(select(func.max(STEPS.c.id))) or 0
-            are_few = after is not None and newest - after <= _MOST_NEW
-            query = query.where(and_(STEPS.c.id > after, chosen) if are_few else STEPS.c.id.in_(last))
-            return [(row.id, row.cluster, row.connector, row.actor) for row in connection.execute(query)]
+            return {(row.cluster, row.connector): row.actor for row in connection.execute(query)}
 
     def author_of(self, cluster: ClusterName, revision: Revision) -> str:
         """The author of a commit that was reconciled before; empty if no step was recorded with it."""

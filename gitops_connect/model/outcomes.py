@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
@@ -130,6 +131,9 @@ class ActorKind(Enum):
     UNKNOWN = "unknown"
     """An earlier version of gitops-connect recorded the step, without its actor."""
 
+
+Actors = Mapping[tuple[ClusterName, ConnectorName], ActorKind]
+"""What kind of actor changed each connector last."""
 
 NO_COMMIT = Revision("")
 

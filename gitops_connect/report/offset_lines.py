@@ -17,6 +17,7 @@ from gitops_connect.model.applied_effects import MOST_RECORDED
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference, Direction, Move
 from gitops_connect.model.lag import PartitionLag
+from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName
 from gitops_connect.model.observed_state import OffsetPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind
@@ -170,7 +171,7 @@ def _ranges(moves: Sequence[Move]) -> Iterator[Line]:
     for direction in SYMBOLS:
         numbers = defaultdict[str, list[int]](list)
         for move in moves:
-            if move.direction is direction and (found := _IN_TOPIC.fullmatch(partition_words(move.partition))):
+            if move.direction is direction and (found := _IN_TOPIC.fullmatch(partition_label(move.partition))):
                 numbers[found[1]].append(int(found[2]))
         ranges = [
             f"{topic}/{run[0]}-{run[-1]}" if len(run) > 1 else f"{topic}/{run[0]}"
@@ -272,19 +273,22 @@ def also_written(move: Move, scale: Scale) -> str:
 
 
 def partition_words(partition: PartitionText) -> str:
-    """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON."""
-    return shortened(escaped(partition_label(partition)))
+    """`orders/3` for a partition of a Kafka topic, as sinks have; else its canonical JSON, without secrets.
+
+    A secret that is cut is not recognized any more.
+    """
+    return shortened(escaped(mask(partition_label(partition))))
 
 
 def offset_words(offset: OffsetText | None) -> str:
-    """Only the number for an offset in a Kafka topic; else its canonical JSON."""
+    """Only the number for an offset in a Kafka topic; else its canonical JSON, without secrets."""
     if offset is None:
         return _NONE
     match json.loads(offset):
         case {"kafka_offset": int(number), **more} if not more and not isinstance(number, bool):
             return str(number)
         case _:
-            return shortened(escaped(offset))
+            return shortened(escaped(mask(offset)))
 
 
 def partition_lag_words(lag: PartitionLag | None, now: datetime) -> tuple[str, str, str]:

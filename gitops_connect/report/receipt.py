@@ -16,7 +16,7 @@ from gitops_connect.model.outcomes import JournalEntry, ManualAction, Result
 from gitops_connect.model.plans import Action
 from gitops_connect.model.units import duration
 from gitops_connect.report.offset_lines import counts, move_lines
-from gitops_connect.report.plan_json import difference_value
+from gitops_connect.report.plan_json import difference_value, without_secrets
 from gitops_connect.report.printable import one_line
 from gitops_connect.report.words import time_value
 
@@ -78,7 +78,7 @@ class Receipt:
                 }
                 for one in self.approvals
             ],
-            "effect": None if difference is None else difference_value(difference),
+            "effect": None if difference is None else difference_value(difference, without_secrets),
             "undo": self.undo or None,
         }
 

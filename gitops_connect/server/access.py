@@ -127,13 +127,11 @@ class Gate:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        answer = self._rejection(scope)
+        answer = _url_rejection(scope) or self._rejection(scope)
         await (answer or self._app)(scope, receive, protected)
 
     def _rejection(self, scope: Scope) -> ASGIApp | None:
         path, headers = scope["path"], Headers(scope=scope)
-        if len(path) > _LONGEST_PATH:
-            return problem(414, f"the path has more than {_LONGEST_PATH} characters")
         if path in OPEN_PATHS or path.startswith(tuple(one for one in OPEN_PATHS if one.endswith("/"))):
             return None
         if not self._access.trusts_host(headers):
@@ -148,3 +146,11 @@ class Gate:
         except GitopsConnectError:
             return problem(503, "the token of the server cannot be read; see [server] read_token and token")
         return problem(401, "a token is required to read", {"WWW-Authenticate": _CHALLENGE})
+
+
+def _url_rejection(scope: Scope) -> ASGIApp | None:
+    if len(scope["path"]) > _LONGEST_PATH:
+        return problem(414, f"the path has more than {_LONGEST_PATH} characters")
+    if "\0" in scope["path"] or b"%00" in scope["query_string"]:  # PostgreSQL accepts no such text
+        return problem(400, "the URL has a zero character (%00)")
+    return None

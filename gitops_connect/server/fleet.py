@@ -25,7 +25,7 @@ from starlette.exceptions import HTTPException
 from gitops_connect.daemon.state import ClusterView, Snapshot
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
-from gitops_connect.model.outcomes import ActorKind
+from gitops_connect.model.outcomes import ActorKind, Actors
 from gitops_connect.model.status import ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.verdict_rules import DOCUMENT_ERRORS
@@ -45,10 +45,6 @@ _NEVER = 2**53
 """After all times: since when a connector has its health is not known."""
 
 SortKey = tuple[Any, ...]
-
-
-Actors = Mapping[tuple[ClusterName, ConnectorName], ActorKind]
-"""What kind of actor changed each connector last."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,6 @@ def _environment() -> Environment:
             "simple_class": lambda name: name.rpartition(".")[2],
             "lines": lambda text: Markup("\n").join(whole(escaped(line)) for line in text.splitlines()),
             "label_words": lambda labels: ", ".join(f"{name}={value}" for name, value in labels),
-            "mask": mask,
             "iso": lambda when: f"{when:%Y-%m-%dT%H:%M:%SZ}",
             "offset_words": offset_words,
             "partition_words": partition_words,

@@ -77,7 +77,7 @@ class Served:
     fleet: Fleet = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "fleet", Fleet(LastActors(self.ledger.status).read))
+        object.__setattr__(self, "fleet", Fleet(LastActors(self.ledger.status, lambda: self.snapshot.clusters).read))
 
     @property
     def snapshot(self) -> Snapshot:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ from gitops_connect.daemon.state import ClusterView, PullRequestView, Repository
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.diagnostics import Diagnostics
 from gitops_connect.model.differences import Difference, Direction
-from gitops_connect.model.masking import mask
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import OffsetChangeRecord
 from gitops_connect.model.outcomes import JournalEntry, ReconciliationOutcome, StepOutcome
@@ -20,7 +18,7 @@ from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
 from gitops_connect.report.offset_change_view import ChangeViews
-from gitops_connect.report.plan_json import value as offset_value
+from gitops_connect.report.plan_json import without_secrets
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
 from gitops_connect.server.connector_offsets import ReadOffsets
@@ -175,9 +173,9 @@ def moves_value(difference: Difference | None, limit: int) -> Value | None:
         "complete": len(difference.moves) <= limit,
         "moves": [
             {
-                "partition": offset_value(move.partition),
-                "before": offset_value(move.current),
-                "after": offset_value(move.declared),
+                "partition": without_secrets(move.partition),
+                "before": without_secrets(move.current),
+                "after": without_secrets(move.declared),
             }
             for move in difference.moves[:limit]
         ],
@@ -193,8 +191,8 @@ def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
         "counted": found.counted,
         "partitions": [
             {
-                "partition": _masked(one.partition),
-                "current": one.current if isinstance(one.current, int) else _masked(one.current),
+                "partition": without_secrets(one.partition),
+                "current": one.current if isinstance(one.current, int) else without_secrets(one.current),
                 "end": one.end,
                 "lag": one.records,
                 "seconds": None if one.age is None else round(one.age.total_seconds(), 3),
@@ -205,15 +203,6 @@ def offsets_value(found: ReadOffsets | None, limit: int) -> Value | None:
             for one in found.lines[:limit]
         ],
     }
-
-
-def _masked(text: str) -> object:
-    """The value of a text that Connect returned, without secrets."""
-    masked = mask(text)
-    try:
-        return json.loads(masked)
-    except ValueError:
-        return masked
 
 
 def restart_value(record: RestartRecord | None, outlook: RestartOutlook | None) -> Value:

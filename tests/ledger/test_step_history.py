@@ -16,11 +16,13 @@ from support.planner.offset_change_values import LOCAL, NOON
 from gitops_connect.errors import LedgerUnusable
 from gitops_connect.ledger import status_store
 from gitops_connect.ledger.ledger import Ledger
+from gitops_connect.ledger.status_store import StatusStore
 from gitops_connect.model.history_filter import ACTIONS, HistoryFilter
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, Revision
-from gitops_connect.model.outcomes import Actor, ActorKind, JournalEntry, ManualAction, Result, by_hand
+from gitops_connect.model.outcomes import Actor, ActorKind, Actors, JournalEntry, ManualAction, Result, by_hand
 from gitops_connect.model.plans import Action
 from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedConnector, ReviewedPlan
+from gitops_connect.server import last_actors
 from gitops_connect.server.last_actors import LastActors
 
 CLUSTERS = (LOCAL, ClusterName("prod"))
@@ -150,27 +152,47 @@ def test_the_last_step_of_a_plan_says_whether_a_change_failed_whatever_people_di
 def test_the_last_step_of_each_connector_has_the_actor_who_changed_it_last(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After the first time, only newer steps are read, if they are not too many."""
+    """After the first time, only newer steps are read, if they are not too many and for some minutes."""
     restart, person = ActorKind.AUTOMATIC_RESTART, ActorKind.PERSON
     ledger.status.record_steps(LOCAL, [entry(0, actor=person), entry(1, actor=restart)])
     ledger.status.record_steps(CLUSTERS[1], [entry(2, cluster=CLUSTERS[1], actor=person)])
     ledger.status.record_steps(LOCAL, [entry(3, actor=person, result="skipped"), entry(4, connector="", actor=person)])
-    last = LastActors(ledger.status)
+    clusters, whole = [LOCAL], list[str]()
+    last = LastActors(Watched(ledger.status, whole), lambda: clusters)
+    assert last.read() == {(LOCAL, "orders"): restart}
+    clusters.append(CLUSTERS[1])
     assert last.read() == {(LOCAL, "orders"): restart, (CLUSTERS[1], "orders"): person}
     first, _ = ledger.status.record_steps(LOCAL, [entry(5, actor=person), entry(6, connector="lines", actor=restart)])
     assert last.read() == {(LOCAL, "orders"): person, (LOCAL, "lines"): restart, (CLUSTERS[1], "orders"): person}
-    assert [one[2] for one in ledger.status.last_actors(after=first)] == ["lines"]
-    monkeypatch.setattr(status_store, "_MOST_NEW", 1)
-    ledger.status.record_steps(LOCAL, [entry(7), entry(8), entry(9)])
-    assert [one[2] for one in ledger.status.last_actors(after=first)] == ["orders", "lines", "orders"]
+    assert ledger.status.later_actors(first) == {(LOCAL, "lines"): restart}
+    assert whole == [LOCAL, *CLUSTERS], "one cluster after the other, and again only for another cluster"
+    monkeypatch.setattr(last_actors, "_MOST_NEW", 1)
+    ledger.status.record_steps(LOCAL, [entry(7), entry(8)])
+    assert (last.read()[LOCAL, "orders"], whole) == (ActorKind.UNKNOWN, [LOCAL, *CLUSTERS, *CLUSTERS])
 
 
-def test_a_step_that_appears_after_a_later_one_counts(place: LedgerPlace) -> None:
-    """As that of a transaction of PostgreSQL which ends late."""
+class Watched(StatusStore):
+    """Notes the clusters of which all connectors are read."""
+
+    def __init__(self, store: StatusStore, whole: list[str]) -> None:
+        super().__init__(store._database)
+        self.whole = whole
+
+    def last_actors(self, cluster: ClusterName) -> Actors:
+        self.whole.append(cluster)
+        return super().last_actors(cluster)
+
+
+@pytest.mark.parametrize(("later", "after"), [(1, last_actors._WHOLE_AFTER), (last_actors._OVERLAP + 1, 0.0)])
+def test_a_step_that_appears_after_a_later_one_counts(
+    place: LedgerPlace, monkeypatch: pytest.MonkeyPatch, later: int, after: float
+) -> None:
+    """As that of a transaction of PostgreSQL which ends late. If very many are later, only a new look at all helps."""
+    monkeypatch.setattr(last_actors, "_WHOLE_AFTER", after)
     with closing(place.open()) as ledger:
-        ledger.status.record_steps(LOCAL, [entry(0, connector="lines"), entry(1)])
+        ledger.status.record_steps(LOCAL, [entry(0, connector="lines"), *(entry(1) for _ in range(later))])
         place.run("UPDATE steps SET connector = '' WHERE connector = 'lines'")
-        last = LastActors(ledger.status)
+        last = LastActors(ledger.status, lambda: CLUSTERS)
         assert last.read().keys() == {(LOCAL, "orders")}
         place.run("UPDATE steps SET connector = 'lines' WHERE connector = ''")
         assert last.read().keys() == {(LOCAL, "orders"), (LOCAL, "lines")}
@@ -184,7 +206,7 @@ def test_a_damaged_step_that_is_too_old_to_be_checked_is_an_error_of_the_ledger(
             ledger.status.history(HistoryFilter())
         place.run("UPDATE steps SET actor = 'nobody'")
         with pytest.raises(LedgerUnusable, match="table steps: 'nobody'"):
-            ledger.status.last_actors()
+            ledger.status.last_actors(LOCAL)
 
 
 def test_a_page_of_a_long_history_uses_an_index(sqlite_ledger: Ledger) -> None:
@@ -194,6 +216,7 @@ def test_a_page_of_a_long_history_uses_an_index(sqlite_ledger: Ledger) -> None:
         "SELECT id FROM steps WHERE cluster IN ('a') ORDER BY id DESC LIMIT 100",
         "SELECT author FROM steps WHERE cluster = 'a' AND revision = 'b' LIMIT 1",
         "SELECT id, actor FROM steps WHERE id > 9 AND connector != '' AND result != 'skipped' ORDER BY id",
+        "SELECT max(id) FROM steps WHERE connector != '' AND result != 'skipped' AND cluster = 'a' GROUP BY connector",
     )
     with sqlite_ledger._database.read() as connection:
         for query in queries:

@@ -56,6 +56,8 @@ from gitops_connect.report.offset_lines import (
     partition_words,
 )
 from gitops_connect.report.plan_json import difference_value
+from gitops_connect.report.printable import LONGEST
+from gitops_connect.report.receipt import Receipt
 from gitops_connect.report.summary import totals
 from gitops_connect.report.text import TextReport
 from gitops_connect.report.words import left_stopped
@@ -201,6 +203,19 @@ def test_two_partitions_never_look_alike(partition: Mapping[str, Any], words: st
 def test_two_offsets_never_look_alike(offset: Mapping[str, Any], words: str) -> None:
     assert offset_words(offset_text(offset)) == words
     assert offset_words(None) == "(none)"
+
+
+@pytest.mark.parametrize(
+    "secret", ["https://ana:hunter2hunter2@db.example/a", 'x":{\n-----BEGIN PRIVATE KEY-----hunter2']
+)
+def test_a_secret_in_an_offset_is_masked_wherever_the_text_is_cut(secret: str) -> None:
+    for length in range(LONGEST - 60, LONGEST):
+        offset = {"a": "x" * length, "url": secret}
+        move = Move(partition_text(offset), offset_text(offset), None, Direction.REMOVED)
+        answers = (Receipt(difference=Difference(moves=(move,))).value(), plan_json.without_secrets(move.current))
+        assert isinstance(answers[1], dict)
+        for shown in (partition_words(move.partition), offset_words(move.current), *map(str, answers)):
+            assert "hunter2" not in shown
 
 
 SCALES = {

@@ -56,7 +56,7 @@ FIXED = """
   window.isHidden = false;
   Object.defineProperty(document, "hidden", {get: () => isHidden});
 """
-"""A clock that stands still, timers that only the test ends, and the number of times that the page was read again."""
+"""A clock that does not move, timers that only the test ends, and the number of times that the page was read again."""
 
 
 @pytest.fixture(scope="module")

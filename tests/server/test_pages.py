@@ -31,7 +31,7 @@ from gitops_connect.model.health import OffsetProgress
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import OffsetPosition, PartitionPosition
 from gitops_connect.model.offset_changes import OffsetChangeKind, OffsetChangeState
-from gitops_connect.model.offsets import PartitionText
+from gitops_connect.model.offsets import PartitionText, offset_text
 from gitops_connect.model.outcomes import (
     Actor,
     ActorKind,
@@ -174,7 +174,7 @@ def test_offsets_that_a_reconciliation_has_read_are_listed_with_the_next_change(
     )
     plan = made.served.snapshot.clusters[CLUSTER].plan
     assert plan is not None
-    move = Move(later, new, None, Direction.REMOVED)
+    move = Move(later, offset_text({"url": "https://ana:hunter2@db.example/b"}), None, Direction.REMOVED)
     change = replace(plan.offset_changes[0], difference=Difference(moves=(move,)), status=OffsetChangeStatus.WAITING)
     connectors = [replace(one, offset_changes=(change,) if one.name == "orders" else ()) for one in plan.connectors]
     progress = {ConnectorName("orders"): OffsetProgress(now, None, 0, "", "")}
@@ -187,6 +187,9 @@ def test_offsets_that_a_reconciliation_has_read_are_listed_with_the_next_change(
     assert f'operations/{change.name}">{change.name}</a>: <code>(none)</code>' in page
     answer = client.get(f"/api/v1{path}")
     assert "hunter2" not in answer.text
+    for place in (f"/clusters/local/operations/{change.name}", f"/api/v1/clusters/local/operations/{change.name}"):
+        text = client.get(place).text
+        assert ("db.example/b" in text, "hunter2" in text) == (True, False), place
     first, second = answer.json()["offsets"]["partitions"]
     assert (first["current"], first["change"], second["change"]) == ({"position": 5}, None, change.name)
     made.ledger.status.offset_positions.record(CLUSTER, {}, [ConnectorName("orders")])
