@@ -2,8 +2,8 @@
 
 The format follows Terraform's (`resource_changes`, `change.actions`, `before`, `after`). It is separate from the inner
 types, so that these can change. It contains no secret: a sensitive key is listed in `before_sensitive` or
-`after_sensitive`, without its value, and a secret inside another value, such as the password in a URL, is masked. The
-placeholders of config providers are shown.
+`after_sensitive`, without its value, and a secret inside another value, such as the password in a URL, is masked. Only
+offsets are exact. The placeholders of config providers are shown.
 Readers ignore keys that they do not know; `format_version` says which keys they can rely on.
 """
 

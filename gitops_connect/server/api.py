@@ -138,7 +138,7 @@ def rollouts(request: Request) -> Response:
     """The commits whose configs are on trial, wait or have failed on a cluster, with the connectors."""
     one = served(request)
     view = cluster_in(one.snapshot, request.path_params["cluster"])
-    lines = rollout_lines(one.ledger.configs.of(view.cluster), view)
+    lines = rollout_lines(one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name)
     return JSONAnswer({"rollouts": [values.rollout_value(line) for line in lines]})
 
 

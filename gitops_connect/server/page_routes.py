@@ -90,7 +90,9 @@ def cluster(request: Request) -> Response:
         view=view,
         line=page_values.cluster_line(view, index.clusters[view.cluster]),
         connectors=page_values.connector_list(index, connector_query(request), path, view.cluster),
-        rollouts=page_values.rollout_lines(one.ledger.configs.of(view.cluster), view),
+        rollouts=page_values.rollout_lines(
+            one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name
+        ),
         changes=_changes(one, view, last=_RECENT),
         problems=[(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)][:MOST],
         journal=urlencode({"cluster": view.cluster}),
@@ -160,7 +162,7 @@ def rollout(request: Request) -> Response:
     """The connectors that have, get, wait for or failed with the config of a commit."""
     one, commit = served(request), request.path_params["commit"]
     view = cluster_in(one.snapshot, request.path_params["cluster"])
-    lines = page_values.rollout_lines(one.ledger.configs.of(view.cluster), view)
+    lines = page_values.rollout_lines(one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name)
     found = next((line for line in lines if line.revision == commit), None)
     if found is None:
         raise HTTPException(404, f"no connector of {view.cluster} waits for, tries or failed with the commit {commit}")

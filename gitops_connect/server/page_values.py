@@ -299,9 +299,11 @@ class RolloutLine:
         return [(title, found) for title, found in zip(titles, groups, strict=True) if found]
 
 
-def rollout_lines(histories: Mapping[ConnectorName, ConfigHistory], view: ClusterView) -> list[RolloutLine]:
+def rollout_lines(
+    histories: Mapping[ConnectorName, ConfigHistory], known: Mapping[str, ConnectorStatus]
+) -> list[RolloutLine]:
     """The rollouts of a cluster that go on, wait or have failed: the commits of configs that are not proven yet."""
-    known, lines = {one.name: one for one in view.connectors}, dict[Revision, RolloutLine]()
+    lines = dict[Revision, RolloutLine]()
     for name, history in sorted(histories.items()):
         status = known.get(name)
         if status is None:
