@@ -64,6 +64,8 @@ from gitops_connect.spark.session import Say, Session, map_in_arrow, stages_done
 
 _TASKS = 4
 """Tasks for each processor: with several, the last tasks do not delay the job for long."""
+_SHARES = 16
+"""Parts of the work for each process without Spark: smaller ones, because rows of Parquet are large splits."""
 _SPLITS = 32
 """Splits of a task at most, 256 MiB: the progress is counted in tasks, and a lost task is repeated."""
 _WEIGHTS = (0.8, 0.2)
@@ -190,7 +192,8 @@ class LocalEngine:
         return chain.from_iterable(self._run(_written_here, patch_job, self._shares(len(patch_job.splits))))
 
     def _shares(self, splits: int) -> list[list[int]]:
-        return [share.tolist() for share in np.array_split(np.arange(splits), _tasks_of(splits, self.parallelism))]
+        count = min(splits, self.parallelism * _SHARES)
+        return [share.tolist() for share in np.array_split(np.arange(splits), count)]
 
     def _run(
         self, function: Callable[[Any, _Job, _Part, *_More], _Result], job: _Job, parts: Iterable[_Part], *more: *_More
