@@ -102,8 +102,6 @@ lock:            ## update requirements.txt, for every Python and platform
 
 # Tools that only a release needs, in an environment of their own.
 TOOL = test -x .venv/tools/bin/$(1) || { $(BIN)/python -m venv .venv/tools && .venv/tools/bin/pip install --quiet --disable-pip-version-check $(2); }
-# What users can install: all extras, without what the checks need.
-PUBLISHED = $(BIN)/python deploy/locked_requirements.py dependencies $$($(BIN)/python -c 'import tomllib; print(*(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"].keys() - {"dev"}))')
 
 audit: setup     ## ask PyPI for known vulnerabilities of all locked packages; fails if PyPI cannot be asked
 	@$(call TOOL,pip-audit,pip-audit==2.10.1)
@@ -111,7 +109,7 @@ audit: setup     ## ask PyPI for known vulnerabilities of all locked packages; f
 
 sbom: setup      ## write the CycloneDX SBOM and the list of licences to dist/
 	@$(call TOOL,cyclonedx-py,cyclonedx-bom==7.5.0)
-	@$(PUBLISHED) > .venv/published.txt
+	@$(BIN)/python deploy/locked_requirements.py published > .venv/published.txt
 	@PYTHONWARNINGS=ignore::UserWarning .venv/tools/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible .venv/published.txt > .venv/sbom.json
 	PYTHONPATH=tests:deploy $(BIN)/python -m supply.licences dist < .venv/sbom.json
 

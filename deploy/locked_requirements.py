@@ -2,10 +2,10 @@
 
     python3 deploy/locked_requirements.py lean server
 
-`dependencies` are those of the project, `lean` those without what only Spark needs; each other name is an extra or a
-dependency group. `pip install
---require-hashes --no-deps` accepts only a complete list, and the lock has the packages of all tables. Its comments
-`# via` say which package needs which. It needs only the standard library, because it runs before anything is installed.
+`dependencies` are those of the project, `lean` those without what only Spark needs, `published` those with all extras
+that users can install; each other name is an extra or a dependency group. `pip install --require-hashes --no-deps`
+accepts only a complete list, and the lock has the packages of all tables. Its comments `# via` say which package needs
+which. It needs only the standard library, because it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ _VIA = re.compile(r"^ +#(?: via)? +([a-z0-9.-]+)$", re.MULTILINE)
 def tables(pyproject: Mapping[str, Any]) -> dict[str, list[str]]:
     """The requirements of each table, by its name."""
     project = pyproject["project"]
+    extras = project["optional-dependencies"]
     return {
         "dependencies": project["dependencies"],
-        "lean": [one for one in project["dependencies"] if one not in project["optional-dependencies"]["spark"]],
-        **project["optional-dependencies"],
+        "lean": [one for one in project["dependencies"] if one not in extras["spark"]],
+        "published": project["dependencies"] + [one for name in extras.keys() - {"dev"} for one in extras[name]],
+        **extras,
         **pyproject["dependency-groups"],
     }
 

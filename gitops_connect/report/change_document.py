@@ -70,7 +70,7 @@ def render(document: ChangeDocument) -> str:
         lines.append(f"  acknowledge: [{', '.join(one.value for one in document.acknowledge)}]")
     if document.needed:
         effects = ", ".join(one.value for one in document.needed)
-        lines.append(f"  # acknowledge: [{effects}]   # remove the first # if this is intended")
+        lines.append(f"  #acknowledge: [{effects}]   # remove the first # if this is intended")
     if document.reason:
         lines.append(f"  reason: {quoted(document.reason)}")
     return "".join(f"{line}\n" for line in lines)

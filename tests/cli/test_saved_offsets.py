@@ -101,6 +101,15 @@ def test_what_a_document_says_beside_its_offsets(reason: str) -> None:
     assert read.reason.split() == "".join(one if one.isprintable() else " " for one in reason).split()
 
 
+def test_an_acknowledgement_is_in_effect_without_the_first_number_sign() -> None:
+    text = render(document({}, to={"ago": "1h"}, needed=(Acknowledgement.REWIND, Acknowledgement.EXTERNAL)))
+    for content, expected in ((text, set()), (text.replace("#", "", 1), {"rewind", "external"})):
+        states, diagnostics = declare({"rewind.yaml": content.replace("replace", "alter")})
+        assert not diagnostics.items
+        (change,) = states[LOCAL].offset_changes
+        assert {one.value for one in change.acknowledged} == expected
+
+
 def test_long_content_is_not_in_a_document() -> None:
     def many(count: int, name: str = "a") -> OffsetPatch:
         return {partition_text({name: number}): offset_text({"position": 1}) for number in range(count)}

@@ -89,9 +89,9 @@ def test_exactly_the_records_of_the_last_hour_come_again(payments: Payments) -> 
     assert "1 rewind (60 records of 59 min reprocessed)" in printed
     assert f"< {name}/0: 120 -> 60  rewind 60 records of 59 min" in printed
     file = payments.place.repository / "back.yaml"
-    assert '  to: {"ago": "1h"}\n  # acknowledge: [rewind]' in file.read_text()
+    assert '  to: {"ago": "1h"}\n  #acknowledge: [rewind]' in file.read_text()
     payments.place.run("plan").expect(4, err="1 partition is rewound, so that 60 records are reprocessed")
-    file.write_text(file.read_text().replace("# acknowledge", "acknowledge"))
+    file.write_text(file.read_text().replace("#acknowledge", "acknowledge"))
     payments.place.commit_all()
     payments.place.run("plan").expect(0, out="(1 h before the commit)")
     payments.resume()
@@ -114,7 +114,7 @@ def test_to_the_end_and_to_a_number(payments: Payments) -> None:
     payments.stop()
     payments.write("to", "30")
     file: Path = payments.place.repository / "back.yaml"
-    file.write_text(file.read_text().replace("# acknowledge", "acknowledge"))
+    file.write_text(file.read_text().replace("#acknowledge", "acknowledge"))
     payments.place.commit_all()
     payments.place.apply()
     assert payments.offset() == 30

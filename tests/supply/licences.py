@@ -13,11 +13,10 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from importlib import metadata
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from locked_requirements import name_of, parents
+from locked_requirements import name_of, parents, tables
 
 from gitops_connect import __version__
 
@@ -64,18 +63,11 @@ def licence(name: str) -> str | None:
 
 def dependencies(bill: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What the project and each component need directly, from pyproject.toml and from the comments of the lock."""
-    project = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]
-    published = [
-        project["dependencies"],
-        *(one for name, one in project["optional-dependencies"].items() if name != "dev"),
-    ]
+    needing = parents((_ROOT / "requirements.txt").read_text())
     refs = {one["name"]: one["bom-ref"] for one in bill["components"]}
-    needs: dict[str, set[str]] = {ref: set() for ref in refs.values()}
-    for name, needing in parents((_ROOT / "requirements.txt").read_text()).items():
-        for one in needing if name in refs else ():
-            if one in refs:
-                needs[refs[one]].add(refs[name])
-    needs[bill["metadata"]["component"]["bom-ref"]] = {refs[name_of(one)] for one in chain.from_iterable(published)}
+    needs = {ref: {refs[one] for one in refs if name in needing[one]} for name, ref in refs.items()}
+    published = tables(tomllib.loads((_ROOT / "pyproject.toml").read_text()))["published"]
+    needs[bill["metadata"]["component"]["bom-ref"]] = {refs[name_of(one)] for one in published}
     return [{"ref": ref, "dependsOn": sorted(found)} for ref, found in sorted(needs.items())]
 
 
