@@ -107,6 +107,7 @@ class EventStream:
         self._wake()
 
     def _wake_and_pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake every stream. Changes of the pause that begins are recorded, and wake the streams at its end."""
         self._timer, self._earliest = None, loop.time() + self._pause
         self._wake()
 
