@@ -69,13 +69,15 @@ class EventStream:
         self._changed = asyncio.Event()
         self._is_closed = False
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._earliest = 0.0
         self._changes = deque[Change](maxlen=_KEPT)
         self._known = state.snapshot
         self.streams = 0
 
     async def watch(self) -> None:
         """Wait for snapshots until the task is cancelled."""
-        self._loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         try:
             while True:
                 snapshot = await asyncio.to_thread(self._state.wait, self._known.number, _POLL)
@@ -84,8 +86,8 @@ class EventStream:
                     self._known = snapshot
                     if change is not None:
                         self._changes.append(change)
-                        self._wake()
-                        await asyncio.sleep(self._pause)
+                        if self._timer is None:
+                            self._timer = loop.call_at(self._earliest, self._wake_and_pause, loop)
         finally:
             self.close()
 
@@ -102,6 +104,11 @@ class EventStream:
 
     def close(self) -> None:
         self._is_closed = True
+        self._wake()
+
+    def _wake_and_pause(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Wake every stream. Changes of the pause that begins are recorded, and wake the streams at its end."""
+        self._timer, self._earliest = None, loop.time() + self._pause
         self._wake()
 
     def _wake(self) -> None:

@@ -24,6 +24,7 @@ from gitops_connect.server.page_values import plan_words
 from gitops_connect.server.pages import coloured_plan, plan_text, render, static_file, url
 from gitops_connect.server.served import (
     MOST,
+    OLDEST,
     USUAL,
     Served,
     change_in,
@@ -256,6 +257,7 @@ def _page(request: Request, template: str, title: str, **values: object) -> Resp
     """A page. `?theme=` chooses dark or light, whatever the system prefers."""
     one, theme = served(request), request.query_params.get("theme", "")
     frame = {
+        "oldest": request.scope[OLDEST],
         "theme": theme if theme in ("dark", "light") else "",
         "links": web_links(one.settings, one.directory),
         "opened": frozenset(request.query_params.getlist("open")),

@@ -56,6 +56,7 @@ def render(template: str, title: str, snapshot: Snapshot, index: Index, **values
         "title": title,
         "path": "",
         "snapshot": snapshot,
+        "oldest": snapshot.number,
         "links": WebLinks(),
         "theme": "",
         "opened": frozenset(),

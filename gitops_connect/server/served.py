@@ -34,6 +34,8 @@ from gitops_connect.server.metrics import Metrics
 from gitops_connect.server.page_values import ChangeLine, planned_line, recorded_line
 from gitops_connect.settings.sections import Settings
 
+OLDEST = "gitops_connect.oldest_snapshot"
+"""In the scope of a request: the number of the snapshot at its begin. A page may have values of later ones, too."""
 PAUSE = 60.0
 """Seconds between two events `webhook_rejected`."""
 log = logging.getLogger("gitops_connect")
@@ -95,8 +97,9 @@ class Served:
 
 
 def served(request: Request) -> Served:
-    """The objects of the application that handles the request."""
+    """The objects of the application. Remembers the oldest snapshot that the request can have read."""
     found: Served = request.app.state.served
+    request.scope.setdefault(OLDEST, found.snapshot.number)
     return found
 
 

@@ -14,20 +14,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 Endpoint = Callable[[Request], Response]
+Address = tuple[str, bytes]
+"""The path, in which nothing is encoded, and the query."""
 
 
 class SharedAnswers:
-    """The renderings that run, and those that wait for them, by their URL. Belongs to the event loop of the server."""
+    """The renderings that run, and those that wait for them, by their URLs. Belongs to the event loop of the server."""
 
     def __init__(self) -> None:
-        self._next: dict[str, asyncio.Task[Response]] = {}
-        self._running: dict[str, asyncio.Task[Response]] = {}
+        self._next: dict[Address, asyncio.Task[Response]] = {}
+        self._running: dict[Address, asyncio.Task[Response]] = {}
 
     def of(self, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
-        """An endpoint that shares its answers. The answer must depend on nothing in the request but its URL."""
+        """An endpoint that shares its answers. The answer must depend only on path and query."""
 
         async def shared(request: Request) -> Response:
-            url = str(request.url)
+            url = request.scope["path"], request.scope["query_string"]  # a path may contain a question mark
             task = self._next.get(url)
             if task is None:
                 task = self._next[url] = asyncio.create_task(self._answer(url, endpoint, request))
@@ -38,7 +40,7 @@ class SharedAnswers:
 
         return shared
 
-    async def _answer(self, url: str, endpoint: Endpoint, request: Request) -> Response:
+    async def _answer(self, url: Address, endpoint: Endpoint, request: Request) -> Response:
         if (running := self._running.get(url)) is not None:
             await asyncio.wait([running])
         own = self._running[url] = self._next.pop(url)

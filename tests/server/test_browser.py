@@ -44,6 +44,7 @@ WATCH = """
 """
 """From now on, `touched` lists the ids of all rows in which something other than an age changes."""
 AGE = "document.querySelector('.verdict-line time').innerText"
+BUSY = "window.fetched = fetch; window.fetch = () => Promise.resolve(new Response('', {status: 503}))"
 FIXED = """
   const now = Date.now();
   Date.now = () => now;
@@ -136,7 +137,9 @@ def test_rows_that_appear_or_disappear_wait_while_a_person_reads(chromium: Brows
     chromium.await_that("/^\\d+ gone · show$/.test(waiting.textContent)")
     made.daemon.state.update_cluster(CLUSTER, connectors=(added,))
     chromium.await_that("waiting.textContent.startsWith('1 new, ')")
-    chromium.evaluate("waiting.click()")
+    chromium.evaluate(f"{BUSY}; waiting.click()")
+    chromium.await_that("failed")
+    chromium.evaluate("window.fetch = fetched; hear({})")
     chromium.await_that(f"{row} === null && waiting.hidden")
     assert chromium.evaluate("document.querySelectorAll('#connectors tbody tr').length") == 1
     assert complaints(chromium) == []
@@ -219,6 +222,16 @@ def test_a_page_is_read_again_only_if_someone_sees_it_and_at_most_every_two_seco
     chromium.await_that("document.getElementById('connection').textContent === 'Live'")
     assert chromium.evaluate("fetches") == 3
     assert complaints(chromium) == []
+
+
+def test_an_update_without_an_answer_is_ended_and_shown(chromium: Browser, url: str) -> None:
+    open_live(chromium, f"{url}/connectors")
+    until_ended = "new Promise((_, reject) => signal.addEventListener('abort', reject))"
+    chromium.evaluate(f"window.fetch = (_, {{signal}}) => {until_ended}; hear({{number: -1}})")
+    chromium.await_that("running !== null")
+    chromium.evaluate("lastUpdate -= SILENCE + 1; show()")
+    chromium.await_that("document.getElementById('connection').textContent === 'Update failed'")
+    assert chromium.evaluate("running === null"), "the next event starts another one"
 
 
 def test_a_lost_connection_covers_the_whole_width(chromium: Browser, made: World) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import re
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from dataclasses import replace
 from datetime import timedelta
@@ -22,6 +24,7 @@ from support.planner.situations import CLUSTER
 from support.server.made_up import World, made_up_state
 
 from gitops_connect.daemon import events
+from gitops_connect.daemon.state import DaemonState, Snapshot
 from gitops_connect.errors import LedgerBusy
 from gitops_connect.model.health import OffsetProgress
 from gitops_connect.model.names import ConnectorName, OffsetChangeName, Revision
@@ -182,35 +185,51 @@ def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> Non
     assert [event[event.index("event") :] for event in events] == expected
 
 
-def test_changes_during_a_pause_are_one_event() -> None:
-    state = made_up_state(ManualClock().now())
+class WatchedState(DaemonState):
+    """Records which snapshot the watching thread knows."""
+
+    known = 0
+
+    def wait(self, number: int, timeout: float) -> Snapshot:
+        self.known = number
+        return super().wait(number, timeout)
+
+
+def test_changes_during_a_pause_are_one_event_even_if_the_last_takes_the_first_back() -> None:
+    """A page may have been read between the two."""
+    state, ahead = WatchedState({}), 0
 
     async def listen() -> list[str]:
-        found: list[str] = []
-        paused, other = EventStream(state, pause=3600), EventStream(state, pause=0)
-        tasks = [asyncio.create_task(one.watch()) for one in (paused, other)]
-
-        async def hear() -> None:
-            async for event in paused.stream():
-                found.append(event)
-
-        hearing = asyncio.create_task(hear())
-        async with aclosing(other.stream()) as events:
-            for _ in range(12):
-                await anext(events)
-                state.set_leader(is_leader=not state.snapshot.is_leader)
-                while len(found) < 1:
+        nonlocal ahead
+        loop = asyncio.get_running_loop()
+        began = loop.time
+        loop.time = lambda: began() + ahead  # type: ignore[method-assign]
+        events = EventStream(state, pause=20)
+        watching = asyncio.create_task(events.watch())
+        async with aclosing(events.stream()) as stream:
+            found = [await anext(stream)]
+            state.set_leader(is_leader=False)
+            found += [await anext(stream)]
+            later = asyncio.create_task(_first_change(stream))
+            for is_leader in (True, False):
+                state.set_leader(is_leader=is_leader)
+                while state.known < state.snapshot.number:
                     await asyncio.sleep(0)
-        while len(found) < 2:
-            await asyncio.sleep(0)
-        paused.close()
-        await hearing
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+            assert not later.done()
+            ahead = 20
+            found += [await later]
+        watching.cancel()
+        await asyncio.gather(watching, return_exceptions=True)
         return found
 
-    assert len(asyncio.run(listen())) == 2, "the begin, and the first change"
+    found = asyncio.run(asyncio.wait_for(listen(), 50))
+    assert [json.loads(one.rpartition("data: ")[2])["number"] for one in found] == [0, 1, 3]
+
+
+async def _first_change(stream: AsyncIterator[str]) -> str:
+    while not (event := await anext(stream)).startswith("event: change"):
+        pass
+    return event
 
 
 def test_only_what_a_page_would_show_differently_is_news() -> None:

@@ -23,6 +23,7 @@ from support.planner.situations import CLUSTER, REVISION, current_offsets
 from support.server.made_up import PROD, World, made_up_lag
 from support.server.markup import Markup
 
+from gitops_connect.daemon.state import DaemonState
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy
 from gitops_connect.forge.web_links import WebLinks
 from gitops_connect.model.diagnostics import Diagnostics, Location, Severity
@@ -308,6 +309,23 @@ def test_static_files_change_their_url_with_their_content(client: TestClient) ->
         assert "immutable" in answer.headers["cache-control"]
         assert client.get(url.partition("?")[0]).headers["cache-control"] == "no-cache"
     assert REVISION[:7] in client.get("/").text
+
+
+class MovingState(DaemonState):
+    """Each read of the snapshot is followed by a new one."""
+
+    def __getattribute__(self, name: str) -> Any:
+        found = super().__getattribute__(name)
+        if name == "snapshot":
+            self.snapshot = replace(found, number=found.number + 1)
+        return found
+
+
+@pytest.mark.parametrize("path", ["/", "/connectors", "/clusters/local"])
+def test_a_page_has_the_number_of_the_oldest_snapshot_in_it(client: TestClient, made: World, path: str) -> None:
+    """With a later number, the script would not read it again after a change that came while it was rendered."""
+    made.daemon.state = MovingState(made.served.snapshot.clusters)
+    assert 'data-snapshot="0"' in client.get(path).text
 
 
 def test_the_stylesheet_and_the_script_are_small() -> None:

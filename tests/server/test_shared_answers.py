@@ -11,8 +11,8 @@ from starlette.responses import Response
 from gitops_connect.server.shared_answers import SharedAnswers
 
 
-def request(query: str) -> Request:
-    scope = {"type": "http", "method": "GET", "path": "/", "query_string": query.encode(), "headers": []}
+def request(query: str, path: str = "/") -> Request:
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
     return Request({**scope, "server": ("localhost", 80), "scheme": "http"})
 
 
@@ -59,3 +59,13 @@ def test_an_error_is_the_answer_to_all_and_not_to_later_ones() -> None:
         return bytes((await endpoint(request(""))).body)
 
     assert asyncio.run(ask()) == b"later"
+
+
+def test_a_name_with_a_question_mark_or_a_percent_sign_has_its_own_page() -> None:
+    async def ask() -> list[bytes]:
+        endpoint = SharedAnswers().of(lambda one: Response(one.scope["path"]))
+        asked = [request("b", "/a"), request("", "/a?b"), request("", "/a%3Fb")]
+        answers = await asyncio.gather(*(endpoint(one) for one in asked))
+        return [bytes(one.body) for one in answers]
+
+    assert asyncio.run(ask()) == [b"/a", b"/a?b", b"/a%3Fb"]

@@ -7,7 +7,7 @@
 
 const PAUSE = 2000; // milliseconds between the begins of two updates
 const TYPING = 200; // milliseconds after the last key until the filter is applied
-const SILENCE = 25000; // milliseconds without an event after which the connection counts as lost
+const SILENCE = 25000; // milliseconds without an event or an answer after which the connection counts as lost
 const DAY = 86400;
 const UNITS = [["day", DAY], ["hour", 3600], ["minute", 60], ["second", 1]];
 const CLOCKS = ["age", "utc", "local"];
@@ -17,6 +17,7 @@ const title = document.title;
 
 let stale = false; // whether the page may differ from what the server would send
 let failed = false; // whether the last update failed
+let asked = false; // whether a person has asked for all rows; an update that fails leaves this to the next one
 let paused = false;
 let running = null;
 let lastUpdate = 0;
@@ -135,7 +136,7 @@ function hold(list, fresh) {
   return [more && `${more} new`, gone && `${gone} gone`, isMoved && "new order"].filter(Boolean).join(", ");
 }
 
-function apply(fresh, atOnce) {
+function apply(fresh) {
   const now = Date.now();
   offset = Date.parse(fresh.body.dataset.now) - now;
   document.body.dataset.snapshot = fresh.body.dataset.snapshot;
@@ -143,7 +144,8 @@ function apply(fresh, atOnce) {
   showTimes(fresh, now);
   addButtons(fresh);
   const [list, other] = [document, fresh].map((one) => one.querySelector("[data-rows]"));
-  const waiting = list && other && !atOnce && reads(list) ? hold(list, other) : "";
+  const waiting = list && other && !asked && reads(list) ? hold(list, other) : "";
+  asked = false;
   byId("waiting").hidden = !waiting;
   byId("waiting").textContent = `${waiting} · show`;
   const active = document.activeElement;
@@ -157,7 +159,7 @@ function apply(fresh, atOnce) {
   }
 }
 
-async function update(atOnce) {
+async function update() {
   clearTimeout(timer);
   timer = 0;
   stale = false;
@@ -171,14 +173,19 @@ async function update(atOnce) {
     if (answer.status === 401 || answer.status === 404) return location.reload();
     if (answer.ok) fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   } catch {
-    // The server does not answer, or another update has ended this one.
+    // The server does not answer in time, or another update has ended this one.
   }
   if (mine !== running) return;
   running = null;
   failed = !fresh?.body.dataset.snapshot;
-  if (!failed) apply(fresh, atOnce);
+  if (!failed) apply(fresh);
   if (stale && !failed) updateSoon();
   show();
+}
+
+function showAll() {
+  asked = true;
+  update();
 }
 
 // An event while an update runs, the tab is hidden or the page is paused is followed by one update later.
@@ -187,13 +194,14 @@ function updateSoon() {
   if (document.hidden || paused || timer || running) return;
   timer = setTimeout(() => {
     timer = 0;
-    if (!document.hidden && !paused) update(false);
+    if (!document.hidden && !paused) update();
   }, Math.max(0, PAUSE - (Date.now() - lastUpdate)));
 }
 
 // The connection
 
 function show() {
+  if (Date.now() - lastUpdate > SILENCE) running?.abort();
   const element = byId("connection");
   const isLost = Date.now() - heard > SILENCE;
   element.hidden = false;
@@ -254,7 +262,7 @@ function filter() {
   const go = () => {
     const query = new URLSearchParams([...new FormData(form)].filter(([, value]) => value)).toString();
     history.replaceState(null, "", form.getAttribute("action") + (query ? `?${query}` : ""));
-    update(true);
+    showAll();
   };
   form.addEventListener("input", (event) => {
     clearTimeout(typing);
@@ -269,7 +277,7 @@ function filter() {
 
 function copy(text, button) {
   navigator.clipboard?.writeText(text).then(() => {
-    if (!button) return; // a key was pressed // a key was pressed
+    if (!button) return; // a key was pressed
     const label = button.textContent;
     button.textContent = "Copied";
     setTimeout(() => (button.textContent = label), 1500);
@@ -352,7 +360,7 @@ setInterval(() => {
 }, 5000);
 filter();
 keys();
-byId("waiting").addEventListener("click", () => update(true));
+byId("waiting").addEventListener("click", showAll);
 connect();
 byId("printed").textContent = `${location.href}, ${document.body.dataset.now}`;
 document.addEventListener("visibilitychange", () => {
