@@ -118,10 +118,15 @@ def cluster_in(snapshot: Snapshot, name: str) -> ClusterView:
 
 
 def connector_in(one: Served, view: ClusterView, name: str) -> ConnectorStatus:
-    """The connector of that name. Raises HTTPException (404)."""
+    """The connector of that name. Raises HTTPException: 404, or 503 before the cluster was read.
+
+    An open page of a connector asks again after 503, and ends after 404. So it continues after a restart of the daemon.
+    """
     found = one.index.clusters[view.cluster].by_name.get(name)
     if found is not None:
         return found
+    if view.observed is None:
+        raise HTTPException(503, f"the cluster {view.cluster} was not read yet", {"Retry-After": "5"})
     raise HTTPException(404, f"there is no connector {name!r}, neither declared nor on the cluster {view.cluster}")
 
 

@@ -271,6 +271,8 @@ def test_a_daemon_that_has_just_started_has_pages(client: TestClient, made: Worl
     assert "No plan was made yet." in outline(client, "/clusters/local/plan").text
     assert "not read yet" in outline(client, "/clusters/local").text
     assert client.get("/clusters/local/plan.txt").status_code == 404
+    connector = client.get("/clusters/local/connectors/orders")
+    assert (connector.status_code, connector.headers["retry-after"]) == (503, "5"), "an open page asks again"
 
 
 @pytest.mark.parametrize("path", ["/nothing", "/clusters/nowhere", "/clusters/local/connectors/x", "/static/../app.py"])
