@@ -66,7 +66,7 @@ class HttpHandler(BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def send(self, status: int, headers: Mapping[str, str], content: bytes, stop: int | None = None) -> None:
-        """Send an answer; with `stop`, only that many bytes of its content."""
+        """Send an answer; with `stop`, only that many bytes of its content, and then the connection ends."""
         self.send_response(status)
         for name, value in headers.items():
             self.send_header(name, value)
@@ -74,6 +74,7 @@ class HttpHandler(BaseHTTPRequestHandler):
             self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content[:stop])
+        self.close_connection |= stop is not None
 
 
 @contextmanager
