@@ -92,7 +92,7 @@ def _large_pages() -> Iterator[Figure]:
 
 
 def _while_everything_changes(directory: Path) -> Iterator[Figure]:
-    """A reconciliation of a real daemon that changes the config of each connector of the stand-in."""
+    """A real daemon changes the config of each connector of the stand-in in one reconciliation."""
     workplace = Workplace(directory / "status-page", CHANGED, Layout.FILE_EACH)
     with serving(CHANGED) as connect, requests.Session() as session:
         workplace.create(connect.url)

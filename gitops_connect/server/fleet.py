@@ -187,7 +187,7 @@ def encoded_key(key: SortKey) -> str:
 
 
 def decoded_key(text: str) -> SortKey:
-    """Where a page ended. Raises HTTPException (400) for a text that is not from this server."""
+    """The last row of the page before. Raises HTTPException (400) for a text that is not from this server."""
     try:
         key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
     except (binascii.Error, ValueError, RecursionError):

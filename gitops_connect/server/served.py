@@ -192,7 +192,7 @@ def declared_in(one: Served, cluster: ClusterName, connector: ConnectorName) -> 
 
 @dataclass(frozen=True, slots=True)
 class ChangeCursor:
-    """Where a page of offset changes ended: those with the same time are in the order of clusters and names."""
+    """The last offset change of a page. Those with the same time are in the order of clusters and names."""
 
     since: datetime
     cluster: str
@@ -207,7 +207,7 @@ class ChangeCursor:
         return encoded_key((self.since.isoformat(), self.cluster, self.name))
 
     def beyond(self, cluster: ClusterName) -> tuple[datetime, str | None]:
-        """Where the next page begins in a cluster, for `OffsetChangeStore.page`."""
+        """The position after which the next page of a cluster begins, for `OffsetChangeStore.page`."""
         if cluster == self.cluster:
             return self.since, self.name
         return self.since, "" if cluster > self.cluster else None

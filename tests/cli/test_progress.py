@@ -37,7 +37,7 @@ def test_without_a_terminal_there_is_a_line_now_and_then(name: str, shown: list[
     lines = result.stderr.splitlines()
     assert list(dict.fromkeys(lines)) == shown
     is_repeated = name in ("silent", "at_once")
-    assert (len(lines) > len(shown)) is is_repeated, "an activity that reports nothing is told again"
+    assert (len(lines) > len(shown)) is is_repeated, "an activity without progress is repeated"
 
 
 @pytest.mark.parametrize("no_color", ["", "1"])
