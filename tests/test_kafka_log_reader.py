@@ -195,6 +195,7 @@ def test_an_answer_that_cannot_be_true_is_an_error(result: object, reason: str) 
     assert logs.times({ORDERS: 5, EMPTY: 0}) in ({}, {ORDERS: 60_000})
 
 
+@pytest.mark.slow
 def test_no_answer_at_all_ends_with_the_timeout() -> None:
     brokers = Brokers({ORDERS: [(5, 60_000)]})
     brokers.faults.extend([lambda _: Future()] * 9)
@@ -202,6 +203,7 @@ def test_no_answer_at_all_ends_with_the_timeout() -> None:
         logs_of(brokers, timeout=0.2).ranges([ORDERS])
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings = KafkaSettings(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from generated_tables import NOTICE, cell
@@ -30,8 +31,9 @@ def cli() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+@cache
 def loaded_commands() -> Any:
-    """The command line, with the module of every command."""
+    """The command line, with the module of every command. Loaded once: it takes a third of a second."""
     commands = command_line()
     for name in COMMANDS:
         commands.load(name)

@@ -25,6 +25,7 @@ def test_what_is_not_explained(words: str, code: int, said: list[str]) -> None:
     run_here("explain", *words.split()).expect(code, said=said)
 
 
+@pytest.mark.slow
 def test_every_rule_exit_code_and_field_is_explained() -> None:
     for word in (*rule_explanations(), *(str(code.value) for code in ExitCode)):
         run_here("explain", word).expect(0, out="DOCS:\n  docs/reference/")

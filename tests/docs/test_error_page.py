@@ -63,6 +63,7 @@ QUOTED = {"connect/invalid-config", "manifest/own-schema"}
 """Rules whose messages are those of a plugin or of a JSON Schema."""
 
 
+@pytest.mark.slow
 def test_the_message_in_the_example_of_a_rule_is_one_of_the_program() -> None:
     for rule in sorted(rule_explanations().keys() - QUOTED):
         example = rule_explanations()[rule].example

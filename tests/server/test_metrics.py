@@ -161,6 +161,7 @@ def test_ready_begins_with_the_first_poll(client: TestClient, made: World) -> No
     assert client.get("/readyz").status_code == 200, "restarting the daemon would not help"
 
 
+@pytest.mark.slow
 def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> None:
     state = made_up_state(ManualClock().now())
 
@@ -195,6 +196,7 @@ class WatchedState(DaemonState):
         return super().wait(number, timeout)
 
 
+@pytest.mark.slow
 def test_changes_during_a_pause_are_one_event_even_if_the_last_takes_the_first_back() -> None:
     """A page may have been read between the two."""
     state, ahead = WatchedState({}), 0
