@@ -30,6 +30,7 @@ def outside(at: Workplace) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_a_new_ledger_is_outside_of_the_work_tree(tree: Workplace) -> None:
     note = f"note: a new ledger is created: {outside(tree)}\n"
     tree.run("apply", str(tree.repository), "--yes").expect(0, err=note)
@@ -43,6 +44,7 @@ def test_a_new_ledger_is_outside_of_the_work_tree(tree: Workplace) -> None:
     assert not list(tree.directory.glob("state*")), "the ledger is still used when there is no work tree any more"
 
 
+@pytest.mark.slow
 def test_an_older_ledger_in_the_work_tree_is_used_until_it_is_moved(tree: Workplace) -> None:
     shutil.move(tree.directory / ".git", tree.directory / "aside")
     assert "the ledger" not in tree.run("apply", str(tree.repository), "--yes").expect(0).err
@@ -61,6 +63,7 @@ def test_an_older_ledger_in_the_work_tree_is_used_until_it_is_moved(tree: Workpl
     tree.run("plan", str(tree.repository)).expect(64, err=f"there are two ledgers, {here} and {outside(tree)}: keep")
 
 
+@pytest.mark.slow
 def test_import_lets_git_ignore_a_ledger_that_the_settings_name(tree: Workplace) -> None:
     tree.settings(more='[state]\nurl = "sqlite:///own.db"')
     advice = f"and Git does not ignore it: add /own.db* to {tree.directory}/.gitignore"

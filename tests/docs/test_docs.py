@@ -36,22 +36,9 @@ README = ROOT / "README.md"
 LINK = re.compile(r"\]\(([^)#]+)")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "cli.md",
-        "settings.md",
-        "errors.md",
-        "rules.md",
-        "connectors.md",
-        "../contributing/hostile-inputs.md",
-        "helm-values.md",
-        "../../deploy/helm/values.schema.json",
-        "../../gitops_connect/cli/known_commands.json",
-    ],
-)
-def test_the_reference_is_what_the_code_says(name: str) -> None:
-    assert (DOCS / "reference" / name).read_text() == generate.pages()[name], "run `make docs`"
+def test_the_reference_is_what_the_code_says() -> None:
+    outdated = [name for name, text in generate.pages().items() if (DOCS / "reference" / name).read_text() != text]
+    assert outdated == [], "run `make docs`"
 
 
 def test_the_picture_shows_what_the_program_prints() -> None:
