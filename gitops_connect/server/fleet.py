@@ -247,10 +247,10 @@ class RowIndex(ABC):
     def rows(self) -> Sequence[Row]:
         """All connectors, the most urgent first."""
 
-    @property
-    @abstractmethod
+    @cached_property
     def counts(self) -> Mapping[VerdictKind, int]:
         """The number of connectors with each verdict."""
+        return _counted(self.rows)
 
     @cached_property
     def attention(self) -> int:
@@ -281,10 +281,6 @@ class ClusterIndex(RowIndex):
         return sorted(map(_row, self.connectors), key=lambda row: row.key)
 
     @cached_property
-    def counts(self) -> Mapping[VerdictKind, int]:
-        return _counted(self.rows)
-
-    @cached_property
     def by_name(self) -> Mapping[str, ConnectorStatus]:
         return {one.name: one for one in self.connectors}
 
@@ -299,10 +295,6 @@ class SomeRows(RowIndex):
     @property
     def rows(self) -> Sequence[Row]:
         return self._rows
-
-    @cached_property
-    def counts(self) -> Mapping[VerdictKind, int]:
-        return _counted(self._rows)
 
 
 class Index(RowIndex):
