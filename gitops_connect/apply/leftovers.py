@@ -52,7 +52,7 @@ def leftovers(name: ConnectorName, context: StepContext, until: float) -> str:
 
 _LATEST = 2.0
 """Seconds after a creation: connectors soon write offsets of their own, each minute by default."""
-_LONGEST_BURST = 1.0
+_LONGEST_BURST = 2.0
 """Seconds for which new connectors wait for reads, because a read may take long."""
 
 

@@ -248,7 +248,7 @@ def test_reads_of_new_connectors_count_as_requests_and_hold_up_no_other_connecto
                 all_created.set()
         elif not all_created.is_set():  # no read ends before that
             reads.append(name)
-            clock.seconds += 1.5
+            clock.seconds += 2.5
             assert all_created.wait(10)
 
     cluster.on_call = hang
