@@ -252,14 +252,17 @@ class _Comparison:
         if direction is Direction.SAME:
             self._equal.append(rows)
         ranks = np.zeros(len(rows), np.int64) if distances is None else distances
+        chosen = np.array([] if direction is Direction.SAME else largest_of(ranks, rows), np.int64)
         largest = [
             LargestMove(
-                self._rows.position(int(rows[index])),
+                RowPosition(split, line),
                 None if direction is Direction.NEW else self._rows.offset(int(current[index])),
                 None if direction is Direction.REMOVED else self._rows.offset(int(rows[index])),
                 None if distances is None else int(distances[index]),
             )
-            for index in (largest_of(ranks, rows) if direction is not Direction.SAME else ())
+            for index, split, line in zip(
+                *(numbers.tolist() for numbers in (chosen, *self._rows.positions(rows[chosen]))), strict=True
+            )
         ]
         self._moves.add(direction, ranks, largest)
 
