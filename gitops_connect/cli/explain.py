@@ -10,14 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gitops_connect.cli.cluster_commands import (
-    Planned,
-    default_directory,
-    directory_of,
-    opened,
-    plan_clusters,
-    tell_directory,
-)
+from gitops_connect.cli.cluster_commands import Planned, default_directory, opened, plan_clusters, told_directory
 from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.completion import complete_connectors, complete_words
 from gitops_connect.cli.console import echo, echo_note, emit
@@ -70,8 +63,7 @@ def explain(
     if name is None or what not in ("connector", "connectors"):
         return _explain_word(what if name is None else f"{what} {name}")
     with opened(context) as runtime:
-        directory, clusters = directory_of(runtime.settings, directory), chosen_in(runtime.settings, cluster)
-        tell_directory(directory)
+        directory, clusters = told_directory(runtime.settings, directory), chosen_in(runtime.settings, cluster)
         planned = plan_clusters(runtime, directory, clusters, untrusted=is_untrusted(untrusted))
         found = [*_explained(runtime, planned, ConnectorName(name))]
     if not found and not planned.failures:
