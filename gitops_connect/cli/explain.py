@@ -121,7 +121,8 @@ def tell_next(settings: Settings, name: ConnectorName, clusters: Sequence[Cluste
 def _explain_word(what: str) -> ExitCode:
     """Print what the word means; of a part of a name, all names with that part. Case does not count."""
     word, known = _CLUSTER.sub("clusters.name", what.lower().replace("] ", ".").strip("[]` ")), known_words()
-    found = [one for one in known if one.lower() == word] or [one for one in known if _ends_with(one.lower(), word)]
+    ends = tuple(f"{mark}{word}" for mark in "./ ") if word else ()
+    found = [one for one in known if one.lower() == word] or [one for one in known if one.lower().endswith(ends)]
     contain = [one for one in known if word and word in one.lower() and one not in found]
     if len(found) == 1:
         emit(known[found[0]]())
@@ -134,7 +135,3 @@ def _explain_word(what: str) -> ExitCode:
     emit("".join(f"{one}\n" for one in every[:_MOST_FOUND]) + more)
     echo(f"error: {len(every)} names contain {what!r}; explain one of them")
     return ExitCode.FAILED
-
-
-def _ends_with(name: str, word: str) -> bool:
-    return bool(word) and name.endswith(word) and name[-len(word) - 1] in "./ "

@@ -6,7 +6,6 @@ A cluster is indexed once for each of its states, and not for each request.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import threading
 from bisect import bisect_left, bisect_right
@@ -189,7 +188,7 @@ def decoded_key(text: str) -> SortKey:
     """The last row of the page before. Raises HTTPException (400) for a text that is not from this server."""
     try:
         key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
-    except (binascii.Error, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         key = None
     if not isinstance(key, list) or not all(isinstance(one, str | int) for one in key):
         _reject("after", "expected the value `next` of the page before")
