@@ -13,7 +13,7 @@ from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import OUTPUT, Directory, OnlyCluster
+from gitops_connect.cli.options import OUTPUT, Directory, OnlyCluster, flag, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.model.exactly_once import ExpectedSupport
@@ -45,21 +45,14 @@ _KEYS = {
 
 
 Prefixed = Annotated[
-    bool,
-    typer.Option(
-        "--prefixed", help="Use prefixes for transactional ids, and for topics whose names begin with a known one."
-    ),
+    bool, flag("--prefixed", "Use prefixes for transactional ids, and for topics whose names begin with a known one.")
 ]
-TopicsExist = Annotated[
-    bool, typer.Option("--topics-exist", help="Do not allow to create the topics that Connect itself needs.")
-]
+TopicsExist = Annotated[bool, flag("--topics-exist", "Do not allow to create the topics that Connect itself needs.")]
 Check = Annotated[
-    bool,
-    typer.Option("--check", help="Compare with the ACLs of the brokers in [clusters.NAME.kafka], and exit with 3."),
+    bool, flag("--check", "Compare with the ACLs of the brokers in [clusters.NAME.kafka], and exit with 3.")
 ]
 KafkaCluster = Annotated[
-    str | None,
-    typer.Option("--kafka-cluster", metavar="NAME", help="For strimzi-user: the name of the Kafka resource."),
+    str | None, option("--kafka-cluster", "NAME", "For strimzi-user: the name of the Kafka resource.")
 ]
 
 
@@ -96,8 +89,7 @@ def acls(
     required = required_acls(connectors, facts, runtime.open_families(), AclOptions(prefixed, topics_exist))
     missing: tuple[MissingAcl, ...] = ()
     if check:
-        with progress("Reading") as say:
-            say("the ACLs of the brokers")
+        with progress("Reading", "the ACLs of the brokers"):
             missing = missing_acls(required.acls, runtime.live_acls(settings, chosen.name))
         emit(missing_json(missing, required) if output is AclFormat.JSON else missing_table(missing, required))
     else:

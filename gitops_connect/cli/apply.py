@@ -15,9 +15,9 @@ from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import Failures, chosen_in, each_cluster, settings_of, worst
 from gitops_connect.cli.console import approved, bug_report, coloured, echo, echo_styled, emit
-from gitops_connect.cli.exit_codes import ExitCode
+from gitops_connect.cli.exit_codes import ExitCode, outcome_code, worst_code
 from gitops_connect.cli.interrupts import interruptible, tell_at_once
-from gitops_connect.cli.options import Clusters, unmerged_variable
+from gitops_connect.cli.options import Clusters, argument, flag, unmerged_variable
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.suspend import current_user
@@ -37,15 +37,12 @@ def apply(
     context: typer.Context,
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="PATH",
-            help="A plan saved by `plan --out`; or a directory to read instead of the configured repository.",
-        ),
+        argument("PATH", "A plan saved by `plan --out`; or a directory to read instead of the configured repository."),
     ] = None,
     cluster: Clusters = None,
     yes: Annotated[bool, typer.Option("--yes", "--auto-approve", help="Do not ask for approval.")] = False,
     trusted: Annotated[
-        bool, typer.Option("--trusted", help="Apply documents that are not merged, in a CI job of a pull request.")
+        bool, flag("--trusted", "Apply documents that are not merged, in a CI job of a pull request.")
     ] = False,
 ) -> int:
     """Apply a saved plan, or make a plan and apply it after approval."""
@@ -57,8 +54,7 @@ def apply(
         echo(f"Applying the saved plan {path}.")
         path = Path(saved.path) if saved.path else None
     with cluster_commands.opened(context) as runtime:
-        path = cluster_commands.directory_of(runtime.settings, path)
-        cluster_commands.tell_directory(path)
+        path = cluster_commands.told_directory(runtime.settings, path)
         planned = cluster_commands.plan_clusters(runtime, path, _clusters(runtime, saved, cluster))
         plans, errors = planned.plans, len(planned.diagnostics.errors)
         show_problems(planned.diagnostics)
@@ -178,10 +174,4 @@ def _show(report: TextReport, outcome: StepOutcome) -> None:
 def _exit_code(outcomes: list[ReconciliationOutcome], errors: int) -> ExitCode:
     if any(outcome.interrupted for outcome in outcomes):
         return ExitCode.INTERRUPTED
-    if any(outcome.has_bugs for outcome in outcomes):
-        return ExitCode.BUG
-    if not all(outcome.succeeded for outcome in outcomes):
-        return ExitCode.FAILED
-    if any(outcome.is_unconfirmed for outcome in outcomes):
-        return ExitCode.UNCONFIRMED
-    return ExitCode.INVALID if errors else ExitCode.DONE
+    return worst_code({*map(outcome_code, outcomes), ExitCode.INVALID if errors else ExitCode.DONE})

@@ -37,8 +37,7 @@ def opened(context: typer.Context, say: Callable[[str], None] = echo) -> Iterato
     settings = settings_of(context)
     if note := ledger_note(settings):
         say(note)
-    with progress("Opening") as update:
-        update("the ledger")
+    with progress("Opening", "the ledger"):
         runtime = open_runtime(settings)
     with closing(runtime):
         yield runtime
@@ -49,8 +48,7 @@ def declared_in(settings: Settings, path: Path | None, caches: Caches | None = N
     from gitops_connect.declare import Caches, DeclareOptions, declare  # noqa: PLC0415 - see above
 
     place, options = path if path is not None else default_directory(settings), DeclareOptions.of(settings)
-    with progress("Repository") as update, closing(open_source(settings, place)) as source:
-        update("reading the documents")
+    with progress("Repository", "reading the documents"), closing(open_source(settings, place)) as source:
         declared = declare(source, settings.clusters or None, caches or Caches(), options=options)
     report_bugs(declared.diagnostics)
     return declared
@@ -90,10 +88,11 @@ def default_directory(settings: Settings) -> Path | None:
     return settings.directory.relative_to(here) if settings.directory.is_relative_to(here) else settings.directory
 
 
-def tell_directory(path: Path | None) -> None:
-    """Say that a directory is read instead of the repository."""
-    if path is not None:
-        echo(f"Reading documents from the directory {path}, not from a Git repository.")
+def told_directory(settings: Settings, path: Path | None) -> Path | None:
+    """What `directory_of` returns. Prints that a directory is read instead of the repository."""
+    if (found := directory_of(settings, path)) is not None:
+        echo(f"Reading documents from the directory {found}, not from a Git repository.")
+    return found
 
 
 def shown_directory(settings: Settings, path: Path | None) -> str:

@@ -25,9 +25,11 @@ from gitops_connect.cli.options import (
     NamedConnector,
     NamedConnectors,
     TableOutput,
+    flag,
     group,
     in_format,
     listing,
+    option,
 )
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
@@ -158,8 +160,7 @@ def topics(
     context: typer.Context,
     names: NamedConnectors = None,
     topic: Annotated[
-        list[str] | None,
-        typer.Option("--topic", metavar="TOPIC", help="Only the connectors that use this topic; may be repeated."),
+        list[str] | None, option("--topic", "TOPIC", "Only the connectors that use this topic; may be repeated.")
     ] = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
@@ -249,8 +250,7 @@ def describe_connectors(
     with opened(context) as runtime:
         clusters = chosen_in(runtime.settings, cluster)
         declared = cache(lambda: repository_of(runtime.settings))
-        with progress("Reading") as say:
-            say(f"connector {name}")
+        with progress("Reading", f"connector {name}"):
             found, failures = each_cluster(
                 clusters, lambda one: _described(runtime, one, ConnectorName(name), declared)
             )
@@ -359,12 +359,11 @@ def restart_connector(
     context: typer.Context,
     name: NamedConnector,
     task: Annotated[
-        list[int] | None,
-        typer.Option("--task", metavar="NUMBER", min=0, help="Restart only this task; may be repeated."),
+        list[int] | None, option("--task", "NUMBER", "Restart only this task; may be repeated.", min=0)
     ] = None,
-    failed: Annotated[bool, typer.Option("--failed", help="Restart only the parts that are FAILED.")] = False,
+    failed: Annotated[bool, flag("--failed", "Restart only the parts that are FAILED.")] = False,
     reset_count: Annotated[
-        bool, typer.Option("--reset-count", help="Count automatic restarts from 0 again. Needs the ledger.")
+        bool, flag("--reset-count", "Count automatic restarts from 0 again. Needs the ledger.")
     ] = False,
     cluster: Cluster = None,
 ) -> int:
@@ -392,8 +391,7 @@ def restart_connector(
         watched = Watched(limits.min_running, failed_parts(seen), open_families()) if limits.min_running else None
         echo(f"Restarting {name} on {where}.")
         execution = StepExecution(step, clock.monotonic(), limits.settle_timeout, watched)
-        with progress("Restarting") as say:
-            say(f"waiting until {name} works")
+        with progress("Restarting", f"waiting until {name} works"):
             result = _restart(settings, client, seen, execution, clock)
     if result.result is Result.UNCONFIRMED:
         echo(f"{name} on {where} was restarted; not confirmed yet: {result.message}")
@@ -438,8 +436,7 @@ def _running(clients: Clients, name: ConnectorName, tasks: Collection[int]) -> t
 
     Raises UsageError, NotFound, or Rejected if a restart would not start it, or if it has no such task.
     """
-    with progress("Restarting") as say:
-        say(f"reading {name}")
+    with progress("Restarting", f"reading {name}"):
         where = locate(clients, name, echo_note)
         seen = clients[where].connectors()[0].get(name)
     if seen is None:

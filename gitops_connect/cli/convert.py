@@ -13,7 +13,7 @@ import typer
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Force
+from gitops_connect.cli.options import Force, argument, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.exchange.connector_documents import Converted, ConvertOptions, convert_all
 from gitops_connect.exchange.declarations import FileFormat, TargetFormat
@@ -35,19 +35,13 @@ _MAX_KINDS = 20
 
 def convert(
     context: typer.Context,
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", help="Files, and directories with files; - is stdin.")
-    ],
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The directory for the files. [default: stdout]")
-    ] = None,
+    paths: Annotated[list[Path], argument("PATH...", "Files, and directories with files; - is stdin.")],
+    out: Annotated[Path | None, option("--out", "DIR", "The directory for the files. [default: stdout]")] = None,
     to: Annotated[TargetFormat, typer.Option("--to", help="The format to write.")] = TargetFormat.GITOPS_CONNECT,
     from_: Annotated[
         FileFormat | None, typer.Option("--from", help="The format of all files. [default: detected]")
     ] = None,
-    cluster: Annotated[
-        str | None, typer.Option("--cluster", metavar="NAME", help="The cluster of all connectors.")
-    ] = None,
+    cluster: Annotated[str | None, option("--cluster", "NAME", "The cluster of all connectors.")] = None,
     force: Force = False,
 ) -> int:
     """Convert connectors from and to the formats of other tools.
@@ -59,8 +53,7 @@ def convert(
     """
     settings = settings_of(context)
     strimzi = replace(settings.strimzi_options, workers=settings.strimzi.workers or to is TargetFormat.STRIMZI)
-    with progress("Converting") as say:
-        say("reading the files")
+    with progress("Converting", "reading the files") as say:
         declared = read_all(paths, from_, ClusterName(cluster) if cluster else None, out, strimzi)
         say("converting the connectors")
         converted, problems = valid(convert_all(declared.connectors, convert_options(settings, to)), to)

@@ -17,7 +17,7 @@ from gitops_connect import errors
 from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode, exit_code, worst_code
-from gitops_connect.cli.options import OUTPUT, PlanOutput
+from gitops_connect.cli.options import OUTPUT, PlanOutput, argument, option
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import DaemonUnavailable, UsageError
@@ -33,10 +33,9 @@ from gitops_connect.settings.sections import ServerSettings
 
 Answer = Mapping[str, Any]
 Server = Annotated[
-    str | None,
-    typer.Option("--server", metavar="URL", help="The daemon. [default: public_url, else listen, of the settings]"),
+    str | None, option("--server", "URL", "The daemon. [default: public_url, else listen, of the settings]")
 ]
-Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait.")]
+Timeout = Annotated[str, option("--timeout", "DURATION", "How long to wait.")]
 _PAUSE, _REVIEW_PAUSE = 0.5, 1.0
 """Seconds between two requests while `reconcile` and `review` wait."""
 _REFERENCE = re.compile(r"refs/pull/(\d+)/(?:merge|head)")
@@ -44,7 +43,7 @@ _REFERENCE = re.compile(r"refs/pull/(\d+)/(?:merge|head)")
 
 def reconcile(
     context: typer.Context,
-    cluster: Annotated[str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")] = None,
+    cluster: Annotated[str | None, option("--cluster", "NAME", "Only this cluster.")] = None,
     server: Server = None,
     wait: Annotated[bool, typer.Option(help="Wait until the reconciliation has ended, and show its steps.")] = True,
     timeout: Timeout = "10m",
@@ -76,8 +75,7 @@ def await_reconciliation(
     """Let the daemon reconcile, wait until it has done so, and show its steps."""
     with closing(daemon_with_token(settings, server)) as client:
         number = client.reconcile(cluster)
-        with progress("Reconciling") as update:
-            update("waiting for the daemon")
+        with progress("Reconciling", "waiting for the daemon"):
             late = f"the reconciliation did not end within {seconds:g}s; the daemon continues with it"
             ask = partial(client.progress, number, cluster)
             done = _await(ask, lambda one: bool(one["finished"]), lambda _: late, seconds, _PAUSE)
@@ -140,12 +138,9 @@ def _code(result: Answer) -> ExitCode:
 
 def review(
     context: typer.Context,
-    number: Annotated[
-        int | None, typer.Argument(metavar="NUMBER", help="The pull request. [default: that of the CI job]")
-    ] = None,
+    number: Annotated[int | None, argument("NUMBER", "The pull request. [default: that of the CI job]")] = None,
     commit: Annotated[
-        str | None,
-        typer.Option("--commit", metavar="SHA", help="Wait for the plan of this commit. [default: that of the CI job]"),
+        str | None, option("--commit", "SHA", "Wait for the plan of this commit. [default: that of the CI job]")
     ] = None,
     server: Server = None,
     output: Annotated[PlanOutput, OUTPUT] = PlanOutput.TEXT,
@@ -167,8 +162,7 @@ def review(
     with closing(DaemonClient(daemon_url(settings, server), token.read() if token is not None else None)) as client:
         if settings.token is not None:
             client.review()
-        with progress("Reviewing") as update:
-            update("waiting for the daemon")
+        with progress("Reviewing", "waiting for the daemon"):
             _await_review(client, chosen, expected, seconds)
         found = client.pull_request(chosen)
         emit(_text(client, found, output))

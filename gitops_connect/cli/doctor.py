@@ -48,8 +48,7 @@ class CheckResult(NamedTuple):
 
 def doctor(context: typer.Context, output: ListOutput = TableOutput.TABLE) -> int:
     """Check settings, repository, forge, ledger, clusters and tools."""
-    with progress("Checking") as update:
-        update("settings, tools, repository, ledger and forge")
+    with progress("Checking", "settings, tools, repository, ledger and forge") as update:
         findings = list(_checks(context, update))
     emit(listing(("VERDICT", "PART", "FOUND"), findings, [one._asdict() for one in findings], output))
     return ExitCode.FAILED if any(one.verdict == "error" for one in findings) else ExitCode.DONE

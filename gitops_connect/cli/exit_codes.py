@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from enum import IntEnum
+from typing import TYPE_CHECKING
 
 from gitops_connect.errors import GitopsConnectError, LedgerBusy, StalePlan, UsageError
+
+if TYPE_CHECKING:
+    from gitops_connect.model.outcomes import ReconciliationOutcome
 
 
 class ExitCode(IntEnum):
@@ -43,6 +47,19 @@ def worst_code(codes: Collection[ExitCode]) -> ExitCode:
     """The code of a command for several clusters; DONE if none of the codes is worse."""
     order = (ExitCode.BUG, ExitCode.FAILED, ExitCode.USAGE, ExitCode.STALE, ExitCode.UNCONFIRMED, ExitCode.INVALID)
     return next((code for code in order if code in codes), ExitCode.DONE)
+
+
+def outcome_code(end: ReconciliationOutcome | Exception) -> ExitCode:
+    """The code for the end of a reconciliation."""
+    if isinstance(end, Exception):
+        return exit_code(end)
+    if end.has_bugs:
+        return ExitCode.BUG
+    if not end.succeeded:
+        return ExitCode.FAILED
+    if end.is_unconfirmed:
+        return ExitCode.UNCONFIRMED
+    return ExitCode.INVALID if end.diagnostics.errors else ExitCode.DONE
 
 
 def exit_code(error: Exception) -> ExitCode:

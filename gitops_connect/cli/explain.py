@@ -10,14 +10,7 @@ from typing import Annotated
 
 import typer
 
-from gitops_connect.cli.cluster_commands import (
-    Planned,
-    default_directory,
-    directory_of,
-    opened,
-    plan_clusters,
-    tell_directory,
-)
+from gitops_connect.cli.cluster_commands import Planned, default_directory, opened, plan_clusters, told_directory
 from gitops_connect.cli.clusters import chosen_in, worst
 from gitops_connect.cli.completion import complete_connectors, complete_words
 from gitops_connect.cli.console import echo, echo_note, emit
@@ -70,8 +63,7 @@ def explain(
     if name is None or what not in ("connector", "connectors"):
         return _explain_word(what if name is None else f"{what} {name}")
     with opened(context) as runtime:
-        directory, clusters = directory_of(runtime.settings, directory), chosen_in(runtime.settings, cluster)
-        tell_directory(directory)
+        directory, clusters = told_directory(runtime.settings, directory), chosen_in(runtime.settings, cluster)
         planned = plan_clusters(runtime, directory, clusters, untrusted=is_untrusted(untrusted))
         found = [*_explained(runtime, planned, ConnectorName(name))]
     if not found and not planned.failures:
@@ -129,7 +121,8 @@ def tell_next(settings: Settings, name: ConnectorName, clusters: Sequence[Cluste
 def _explain_word(what: str) -> ExitCode:
     """Print what the word means; of a part of a name, all names with that part. Case does not count."""
     word, known = _CLUSTER.sub("clusters.name", what.lower().replace("] ", ".").strip("[]` ")), known_words()
-    found = [one for one in known if one.lower() == word] or [one for one in known if _ends_with(one.lower(), word)]
+    ends = tuple(f"{mark}{word}" for mark in "./ ") if word else ()
+    found = [one for one in known if one.lower() == word] or [one for one in known if one.lower().endswith(ends)]
     contain = [one for one in known if word and word in one.lower() and one not in found]
     if len(found) == 1:
         emit(known[found[0]]())
@@ -142,7 +135,3 @@ def _explain_word(what: str) -> ExitCode:
     emit("".join(f"{one}\n" for one in every[:_MOST_FOUND]) + more)
     echo(f"error: {len(every)} names contain {what!r}; explain one of them")
     return ExitCode.FAILED
-
-
-def _ends_with(name: str, word: str) -> bool:
-    return bool(word) and name.endswith(word) and name[-len(word) - 1] in "./ "

@@ -12,7 +12,7 @@ import typer
 from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import OUTPUT, Clusters
+from gitops_connect.cli.options import OUTPUT, Clusters, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.suspend import opened_ledger
 from gitops_connect.errors import UsageError
@@ -49,17 +49,13 @@ def history(
     result: Annotated[list[str] | None, _values("result", "RESULT", "Only this result, such as failed")] = None,
     commit: Annotated[list[str] | None, _values("commit", "SHA", "Only what this commit caused")] = None,
     change: Annotated[list[str] | None, _values("offset-change", "NAME", "Only this offset change")] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="TIME", help="Only from then on: 7d, 90m, a date or a time.")
-    ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before then.")] = None,
+    since: Annotated[str | None, option("--since", "TIME", "Only from then on: 7d, 90m, a date or a time.")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "Only before then.")] = None,
     search: Annotated[
-        str | None,
-        typer.Option("--search", metavar="WORDS", help="Only steps with all of these words; -WORD excludes a word."),
+        str | None, option("--search", "WORDS", "Only steps with all of these words; -WORD excludes a word.")
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option("--limit", metavar="N", min=1, help="At most so many steps. [default: 100 in a table]"),
+        int | None, option("--limit", "N", "At most so many steps. [default: 100 in a table]", min=1)
     ] = None,
     output: Annotated[HistoryOutput, OUTPUT] = HistoryOutput.TABLE,
 ) -> int:
@@ -85,8 +81,7 @@ def _print(found: Iterable[JournalEntry], limit: int | None, output: HistoryOutp
     entries = islice(found, limit or (_MOST if output is HistoryOutput.TABLE else None))
     match output:
         case HistoryOutput.TABLE:
-            with progress("History") as say:
-                say("reading the ledger")
+            with progress("History", "reading the ledger"):
                 rows = [history_row(one) for one in entries]
             emit(table(HEADERS, rows))
             if limit is None and len(rows) == _MOST:
@@ -94,8 +89,7 @@ def _print(found: Iterable[JournalEntry], limit: int | None, output: HistoryOutp
         case HistoryOutput.JSON:
             emit(json_lines(entries))
         case HistoryOutput.YAML:
-            with progress("History") as say:
-                say("reading the ledger")
+            with progress("History", "reading the ledger"):
                 text = as_yaml([history_value(one) for one in entries])
             emit(text)
         case HistoryOutput.CSV:

@@ -13,7 +13,7 @@ from gitops_connect.cli.clusters import only_cluster, settings_of
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.convert import convert_options, secrets_note
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Force, OnlyCluster
+from gitops_connect.cli.options import Force, OnlyCluster, flag, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.selection import Selectors
 from gitops_connect.connect.capabilities import GET_OFFSETS
@@ -35,13 +35,11 @@ _SHOWN = 5
 
 def import_connectors(
     context: typer.Context,
-    out: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="The repository's directory. Files are in DIR/clusters/NAME/.")
-    ],
+    out: Annotated[Path, option("--out", "DIR", "The repository's directory. Files are in DIR/clusters/NAME/.")],
     cluster: OnlyCluster = None,
     selector: Selectors = None,
     with_offsets: Annotated[
-        bool, typer.Option("--with-offsets", help="Also write the current offsets, as offset manifests.")
+        bool, flag("--with-offsets", "Also write the current offsets, as offset manifests.")
     ] = False,
     file_format: Annotated[
         TargetFormat,
@@ -72,8 +70,7 @@ def import_cluster(
 ) -> tuple[list[Converted], Mapping[ConnectorName, str]]:
     """Write the connectors of the cluster. Returns those that were written, and why others could not be imported."""
     file_format = output.target
-    with progress("Importing") as say, clients_of(settings, (name,)) as clients:
-        say(f"reading {output.root}")
+    with progress("Importing", f"reading {output.root}") as say, clients_of(settings, (name,)) as clients:
         known = _known(settings, name, output)
         own = known.own(output.directory(name), file_format.suffix) if output.force else {}
         say(f"reading the connectors of {name}")

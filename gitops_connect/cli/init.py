@@ -24,7 +24,7 @@ from gitops_connect.cli.clusters import worst
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.import_connectors import ended, import_cluster
-from gitops_connect.cli.options import is_untrusted
+from gitops_connect.cli.options import argument, is_untrusted, option
 from gitops_connect.cli.plan import show_problems
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
@@ -60,16 +60,12 @@ _WORKFLOWS = {
 
 
 def init(
-    directory: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="The directory of the repository. [default: this one]")
-    ] = None,
+    directory: Annotated[Path | None, argument("DIR", "The directory of the repository. [default: this one]")] = None,
     from_cluster: Annotated[
-        str | None,
-        typer.Option("--from-cluster", metavar="URL", help="Import the connectors of the cluster with this worker."),
+        str | None, option("--from-cluster", "URL", "Import the connectors of the cluster with this worker.")
     ] = None,
     cluster: Annotated[
-        str | None,
-        typer.Option("--cluster", metavar="NAME", help="The cluster's name. [default: local, or prod for other hosts]"),
+        str | None, option("--cluster", "NAME", "The cluster's name. [default: local, or prod for other hosts]")
     ] = None,
     forge: Annotated[
         ForgeKind | None,
@@ -215,8 +211,10 @@ def _require_worker(new: _NewRepository, settings_file: Path) -> None:
     with temporary_directory(None) as room:
         file = room / DEFAULT_FILE
         write_new(file, new.settings_text, force=False, root=room)
-        with progress("Checking") as say, clients_of(load_settings(file, os.environ), (new.cluster,)) as clients:
-            say(f"asking the worker {new.url}")
+        with (
+            progress("Checking", f"asking the worker {new.url}"),
+            clients_of(load_settings(file, os.environ), (new.cluster,)) as clients,
+        ):
             clients[new.cluster].info()
 
 

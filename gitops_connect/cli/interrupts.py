@@ -40,6 +40,11 @@ def interruptible(first: Callable[[], None], second: Callable[[], None] = lambda
             signal.signal(number, handler)
 
 
+def interrupt() -> None:
+    """For `interruptible`: end what waits at the first signal."""
+    raise KeyboardInterrupt
+
+
 @contextmanager
 def on_hangup(act: Callable[[], None]) -> Iterator[None]:
     """Call `act` at each SIGHUP. It runs between any two instructions of the main thread, as in `interruptible`."""

@@ -14,7 +14,7 @@ from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import chosen_in, each_cluster, settings_of, worst
 from gitops_connect.cli.console import approved, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, group, in_format, listing
+from gitops_connect.cli.options import Clusters, ListOutput, TableOutput, argument, flag, group, in_format, listing
 from gitops_connect.cli.progress import progress
 from gitops_connect.cli.suspend import add_to_history
 from gitops_connect.errors import UsageError
@@ -49,7 +49,7 @@ _MOST_OFFSETS = 20
 @app.command()
 def show(
     context: typer.Context,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Show this offset change in full.")] = None,
+    name: Annotated[str | None, argument("NAME", "Show this offset change in full.")] = None,
     cluster: Clusters = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
@@ -62,8 +62,7 @@ def show(
         if name is not None:
             return _show_one(runtime, recorded_changes.find(changes, clusters, name), name, output)
         most = MOST_CHANGES if output is TableOutput.TABLE else None
-        with progress("Reading") as say:
-            say("the recorded offset changes")
+        with progress("Reading", "the recorded offset changes"):
             known = recorded_changes.latest(changes, clusters, most=most)
             rows, values = [_row(*one) for one in known], [_value(*one) for one in known]
             text = listing(HEADERS, rows, values, output)
@@ -169,15 +168,14 @@ Applied = Annotated[
 def resolve(
     context: typer.Context,
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="NAME", help="Names of offset changes, or --all; `ledger show` lists the names."),
+        list[str] | None, argument("NAME", "Names of offset changes, or --all; `ledger show` lists the names.")
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Mark all offset changes whose state is unknown or that cannot be finished.")
+        bool, flag("--all", "Mark all offset changes whose state is unknown or that cannot be finished.")
     ] = False,
     cluster: Clusters = None,
     applied: Applied = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for approval.")] = False,
+    yes: Annotated[bool, flag("--yes", "Do not ask for approval.")] = False,
 ) -> int:
     """Mark offset changes as applied or not applied."""
     if applied is None:
@@ -244,13 +242,11 @@ def _place(clusters: Sequence[ClusterName], declared: Declared | None) -> str:
 @app.command()
 def export(
     context: typer.Context,
-    file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The file to write. [default: stdout]")] = None,
+    file: Annotated[Path | None, argument("FILE", "The file to write. [default: stdout]")] = None,
 ) -> int:
     """Write the ledger as one JSON document, without its key."""
-    with progress("Exporting") as say:
-        say("reading the ledger")
-        with closing(open_ledger(settings_of(context))) as ledger:
-            text = output(write_archive(ledger.export()))
+    with progress("Exporting", "reading the ledger"), closing(open_ledger(settings_of(context))) as ledger:
+        text = output(write_archive(ledger.export()))
     if file is None:
         emit(text)
         return ExitCode.DONE
@@ -263,18 +259,15 @@ def export(
 @app.command("import")
 def import_(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file from `ledger export`.")],
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the content of the ledger if it differs.")
-    ] = False,
+    file: Annotated[Path, argument("FILE", "A file from `ledger export`.")],
+    replace: Annotated[bool, flag("--replace", "Replace the content of the ledger if it differs.")] = False,
 ) -> int:
     """Import an exported ledger into an empty ledger."""
-    with progress("Importing") as say:
-        say(f"reading the ledger and {file}")
-        with closing(open_ledger(settings_of(context))) as ledger:
-            archive = read_archive(_read(file), str(file))
-            say("writing the ledger")
-            restored = ledger.restore(archive, SystemClock().now(), replace=replace)
+    settings = settings_of(context)
+    with progress("Importing", f"reading the ledger and {file}") as say, closing(open_ledger(settings)) as ledger:
+        archive = read_archive(_read(file), str(file))
+        say("writing the ledger")
+        restored = ledger.restore(archive, SystemClock().now(), replace=replace)
     counts = ", ".join(f"{name}: {count}" for name, count in restored.rows.items())
     echo(
         f"Nothing to import: the ledger has the same content ({counts})."

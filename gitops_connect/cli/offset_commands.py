@@ -18,7 +18,7 @@ from gitops_connect.cli.cluster_commands import declared_in, opened, repository_
 from gitops_connect.cli.clusters import chosen_clusters, chosen_in, settings_of
 from gitops_connect.cli.console import coloured, echo, echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.interrupts import interruptible
+from gitops_connect.cli.interrupts import interrupt, interruptible
 from gitops_connect.cli.options import (
     OUTPUT,
     AllOffsets,
@@ -31,14 +31,16 @@ from gitops_connect.cli.options import (
     ProblemOutput,
     TableOutput,
     TextOutput,
+    flag,
     group,
     in_format,
     listing,
+    option,
     problem_report,
 )
 from gitops_connect.cli.plan import shown_moves
 from gitops_connect.cli.progress import progress
-from gitops_connect.cli.watching import end_watch, seconds_of
+from gitops_connect.cli.watching import seconds_of
 from gitops_connect.connect.client import ConnectClient
 from gitops_connect.errors import ConnectRefused, GitopsConnectError, NotFound, UsageError
 from gitops_connect.model.command_lines import command_line
@@ -95,9 +97,7 @@ _MANIFEST = typer.Argument(
 )
 Save = Annotated[
     Path | None,
-    typer.Option(
-        "--save", metavar="FILE", help="Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl."
-    ),
+    option("--save", "FILE", "Save the offsets to a file, as an offset manifest: *.json, *.yaml or *.jsonl."),
 ]
 Watches = Annotated[
     bool,
@@ -108,8 +108,7 @@ Watches = Annotated[
 Manifest = Annotated[Path, _MANIFEST]
 Manifests = Annotated[list[Path] | None, _MANIFEST]
 Replace = Annotated[
-    bool,
-    typer.Option("--replace", help="Use `operation: replace`: offsets that the manifest does not list are removed."),
+    bool, flag("--replace", "Use `operation: replace`: offsets that the manifest does not list are removed.")
 ]
 Acknowledge = Annotated[
     list[Acknowledgement] | None,
@@ -134,8 +133,7 @@ def get(
     force: Force = False,
     watches: Watches = False,
     interval: Annotated[
-        str | None,
-        typer.Option("--interval", metavar="DURATION", help="How often --watch reads the offsets. [default: 5s]"),
+        str | None, option("--interval", "DURATION", "How often --watch reads the offsets. [default: 5s]")
     ] = None,
     output: ListOutput = TableOutput.TABLE,
 ) -> int:
@@ -153,8 +151,7 @@ def get(
     file = OffsetFile(save, force) if save is not None else None
     clusters, parent = chosen_clusters(settings, cluster), save.absolute().parent if save is not None else None
     with temporary_directory(parent) as directory:
-        with progress("Offsets") as say, clients_of(settings, clusters) as clients:
-            say(f"reading the offsets of {connector}")
+        with progress("Offsets", f"reading the offsets of {connector}"), clients_of(settings, clusters) as clients:
             client = clients[locate(clients, name, echo_note)]
             found = read_current(client, name, directory)
             lags = _lags(settings, client, name, found) if file is None and output is TableOutput.TABLE else NO_LAGS
@@ -193,12 +190,11 @@ def _watch(
     """Print the offsets, and then what changes, until a signal ends it."""
     clusters, before, is_json = chosen_clusters(settings, cluster), None, output is TableOutput.JSON
     with temporary_directory(None) as directory, clients_of(settings, clusters) as clients:
-        with progress("Offsets") as say:
-            say(f"reading the offsets of {name}")
+        with progress("Offsets", f"reading the offsets of {name}"):
             client = clients[locate(clients, name, echo_note)]
             observed = client.connectors()[0].get(name)
         shape = open_families().shape(observed.config) if observed is not None else None
-        with suppress(KeyboardInterrupt), interruptible(end_watch):
+        with suppress(KeyboardInterrupt), interruptible(interrupt):
             read = partial(read_watched, client, name, directory)
             for at, seconds, offsets in watch(read, interval, SystemClock(), echo_note):
                 if before is None:
@@ -338,8 +334,7 @@ def _checked(
     def subject(room: Path) -> ManifestSubject:
         return read_subject(room).acknowledging(frozenset(acknowledge or ()))
 
-    with progress("Checking") as say:
-        say(f"reading the offsets of {options.connector}")
+    with progress("Checking", f"reading the offsets of {options.connector}") as say:
         return manifest_checks.check(options, settings, say, subject)
 
 
@@ -350,8 +345,7 @@ def check(
     files: Manifests = None,
     named: Annotated[str | None, typer.Option("--connector", hidden=True, help="The former way to say it.")] = None,
     directory: Annotated[
-        Path | None,
-        typer.Option("--directory", metavar="DIR", help="Read this directory instead of the configured repository."),
+        Path | None, option("--directory", "DIR", "Read this directory instead of the configured repository.")
     ] = None,
     cluster: Cluster = None,
     replace: Replace = False,
@@ -359,11 +353,7 @@ def check(
     offline: Offline = False,
     report: Annotated[
         Path | None,
-        typer.Option(
-            "--report",
-            metavar="DIR",
-            help="Write a report to a new directory: an HTML page, and all violations as Parquet.",
-        ),
+        option("--report", "DIR", "Write a report to a new directory: an HTML page, and all violations as Parquet."),
     ] = None,
     force: Force = False,
     output: Annotated[ProblemOutput, OUTPUT] = ProblemOutput.TEXT,
@@ -432,8 +422,7 @@ def history(
     with opened(context) as runtime:
         clusters, name = chosen_in(runtime.settings, cluster), ConnectorName(connector)
         most = recorded_changes.MOST_CHANGES if output is TableOutput.TABLE else None
-        with progress("Reading") as say:
-            say("the recorded offset changes")
+        with progress("Reading", "the recorded offset changes"):
             entries = recorded_changes.entries(runtime, clusters, name, most)
             rows, values = [one.row() for one in entries], [one.value() for one in entries]
             text = listing(recorded_changes.HEADERS, rows, values, output)
@@ -447,9 +436,7 @@ def undo(
     context: typer.Context,
     change: Annotated[str, typer.Argument(help="The name of the offset change; `ledger show` lists the names.")],
     cluster: Cluster = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="The file to write. [default: stdout]")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "FILE", "The file to write. [default: stdout]")] = None,
     force: Force = False,
 ) -> int:
     """Write a document that undoes an offset change.
@@ -457,8 +444,7 @@ def undo(
     The document restores the offsets from before the change. Nothing is changed on the cluster.
     """
     target = UndoTarget(out, force)
-    with opened(context) as runtime, progress("Checking") as say:
-        say(f"offset change {change}")
+    with opened(context) as runtime, progress("Checking", f"offset change {change}") as say:
         clusters = chosen_in(runtime.settings, cluster)
         declared = partial(_declared_connectors, runtime.settings)
         made, count = Undo(runtime, clusters, declared, echo_note, say).write(change, target)

@@ -50,52 +50,42 @@ class TextOutput(Enum):
     JSON = "json"
 
 
-Clusters = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--cluster",
-        metavar="NAME",
-        help="Only this cluster; may be repeated. [default: all]",
-        autocompletion=complete_clusters,
-    ),
-]
-Cluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="NAME",
-        help="The cluster, if several clusters have the connector.",
-        autocompletion=complete_clusters,
-    ),
-]
-OnlyCluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster",
-        metavar="NAME",
-        help="The cluster. [default: the only one]",
-        autocompletion=complete_clusters,
-    ),
-]
-Connector = Annotated[
-    str, typer.Argument(metavar="CONNECTOR", help="The connector's name.", autocompletion=complete_connectors)
-]
-NamedConnector = Annotated[
-    str, typer.Argument(metavar="NAME", help="The connector's name.", autocompletion=complete_connectors)
-]
-NamedConnectors = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="NAME", help="Only these connectors. [default: all]", autocompletion=complete_connectors),
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
-Directory = Annotated[
-    Path | None, typer.Argument(metavar="PATH", help="Read this directory instead of the configured repository.")
-]
+def option(name: str, metavar: str, text: str, **more: Any) -> Any:
+    """An option with a value, which the help shows as `metavar`."""
+    return typer.Option(name, metavar=metavar, help=text, **more)
+
+
+def flag(name: str, text: str) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=text)
+
+
+def argument(metavar: str, text: str, **more: Any) -> Any:
+    """An argument, which the help shows as `metavar`."""
+    return typer.Argument(metavar=metavar, help=text, **more)
+
+
+def _cluster(text: str) -> Any:
+    return option("--cluster", "NAME", text, autocompletion=complete_clusters)
+
+
+def _connector(metavar: str, text: str) -> Any:
+    return argument(metavar, text, autocompletion=complete_connectors)
+
+
+Clusters = Annotated[list[str] | None, _cluster("Only this cluster; may be repeated. [default: all]")]
+Cluster = Annotated[str | None, _cluster("The cluster, if several clusters have the connector.")]
+OnlyCluster = Annotated[str | None, _cluster("The cluster. [default: the only one]")]
+Connector = Annotated[str, _connector("CONNECTOR", "The connector's name.")]
+NamedConnector = Annotated[str, _connector("NAME", "The connector's name.")]
+NamedConnectors = Annotated[list[str] | None, _connector("NAME", "Only these connectors. [default: all]")]
+Force = Annotated[bool, flag("--force", "Overwrite existing files.")]
+Directory = Annotated[Path | None, argument("PATH", "Read this directory instead of the configured repository.")]
 OUTPUT = typer.Option("-o", "--output", help="Output format.")
 ListOutput = Annotated[TableOutput, OUTPUT]
-Offline = Annotated[bool, typer.Option("--offline", help="Do not contact the Connect clusters.")]
-DetailedExitcode = Annotated[bool, typer.Option("--detailed-exitcode", help="Exit with 2 if there are changes.")]
-AllOffsets = Annotated[bool, typer.Option("--all-offsets", help="Show every partition whose offset changes.")]
+Offline = Annotated[bool, flag("--offline", "Do not contact the Connect clusters.")]
+DetailedExitcode = Annotated[bool, flag("--detailed-exitcode", "Exit with 2 if there are changes.")]
+AllOffsets = Annotated[bool, flag("--all-offsets", "Show every partition whose offset changes.")]
 Untrusted = Annotated[
     bool | None,
     typer.Option(

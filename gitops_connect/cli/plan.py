@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from gitops_connect.cli import global_options
-from gitops_connect.cli.cluster_commands import Planned, directory_of, opened, plan_clusters, tell_directory
+from gitops_connect.cli.cluster_commands import Planned, opened, plan_clusters, told_directory
 from gitops_connect.cli.clusters import Failures, chosen_in, worst
 from gitops_connect.cli.console import coloured, echo, echo_note, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
@@ -25,8 +25,10 @@ from gitops_connect.cli.options import (
     PlanOutput,
     TableOutput,
     Untrusted,
+    flag,
     is_untrusted,
     listing,
+    option,
 )
 from gitops_connect.cli.selection import ConnectorSelection, Labels, Selectors, ShowLabels, label_words
 from gitops_connect.cli.watching import Interval, WatchedTable, Watches, watch_interval, watch_listing
@@ -53,21 +55,18 @@ def plan(
     context: typer.Context,
     path: Directory = None,
     cluster: Clusters = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Save the plan to a file for `apply`.")
-    ] = None,
+    out: Annotated[Path | None, option("--out", "FILE", "Save the plan to a file for `apply`.")] = None,
     output: Annotated[PlanOutput, OUTPUT] = PlanOutput.TEXT,
     detailed_exitcode: DetailedExitcode = False,
     drift_exitcode: Annotated[
-        bool, typer.Option("--drift-exitcode", help="Exit with 3 if a cluster has drifted since the last apply.")
+        bool, flag("--drift-exitcode", "Exit with 3 if a cluster has drifted since the last apply.")
     ] = False,
     all_offsets: AllOffsets = False,
     untrusted: Untrusted = None,
 ) -> int:
     """Show the changes that apply would make."""
     with opened(context) as runtime:
-        clusters, path = chosen_in(runtime.settings, cluster), directory_of(runtime.settings, path)
-        tell_directory(path)
+        clusters, path = chosen_in(runtime.settings, cluster), told_directory(runtime.settings, path)
         planned = plan_clusters(runtime, path, clusters, untrusted=is_untrusted(untrusted))
         revision, file = planned.declared.revision, str(path) if path else None
         origin = PlanOrigin(runtime.clock.now(), revision, file, planned.directory)
@@ -127,7 +126,7 @@ def status(
     interval: Interval = None,
     output: ListOutput = TableOutput.TABLE,
     exit_code: Annotated[
-        bool, typer.Option("--exit-code", help="Exit with 1 unless every connector is in sync and healthy.")
+        bool, flag("--exit-code", "Exit with 1 unless every connector is in sync and healthy.")
     ] = False,
     untrusted: Untrusted = None,
 ) -> int:
@@ -139,8 +138,7 @@ def status(
     selection, pause = ConnectorSelection.of(selector, label), watch_interval(output, interval, watches=watches)
     is_unmerged = is_untrusted(untrusted)
     with opened(context) as runtime:
-        clusters, path = chosen_in(runtime.settings, cluster), directory_of(runtime.settings, path)
-        tell_directory(path)
+        clusters, path = chosen_in(runtime.settings, cluster), told_directory(runtime.settings, path)
 
         def read() -> _Statuses:
             return _read_statuses(runtime, plan_clusters(runtime, path, clusters, untrusted=is_unmerged), path)

@@ -38,20 +38,23 @@ def silent(text: str, done: int | None = None, total: int | None = None) -> None
 
 
 @contextmanager
-def progress(title: str, *, lines: bool = False) -> Iterator[Update]:
-    """Yield an `Update`. Its texts are shown next to `title`, and disappear at the end of the block.
+def progress(title: str, text: str = "", *, lines: bool = False) -> Iterator[Update]:
+    """Yield an `Update`. Its texts are shown next to `title` until the block ends. `text` is the first one.
 
     If stderr is not a terminal, a line after 2 seconds and then every 10 seconds says what is done, and with `lines`
     also each new activity. In the block of another `progress`, the texts are shown there, until the inner block ends.
     """
     if (outer := _OUTER.get()) is not None:
         before = outer.work
+        if text:
+            outer.update(text)
         try:
             yield outer.update
         finally:
             outer.update(*before)
         return
     display = _Display(title) if sys.stderr.isatty() else _ActivityLines(title, at_once=lines)
+    display.update(text)
     display.schedule()
     token = _OUTER.set(display)
     try:

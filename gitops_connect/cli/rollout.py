@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Annotated
 
 import typer
 
 from gitops_connect.cli.clusters import chosen_in
 from gitops_connect.cli.console import emit
-from gitops_connect.cli.options import Cluster, group
+from gitops_connect.cli.options import Cluster, argument, group, option
 from gitops_connect.cli.suspend import Wait, add_to_history, current_user, opened_ledger, reconciled
 from gitops_connect.errors import UsageError
 from gitops_connect.ledger.ledger import Ledger
@@ -24,10 +23,8 @@ from gitops_connect.runtime import SystemClock
 
 app = group()
 
-Commit = Annotated[
-    str | None, typer.Option("--commit", metavar="SHA", help="The commit of the rollout, if several rollouts wait.")
-]
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the decision.")]
+Commit = Annotated[str | None, option("--commit", "SHA", "The commit of the rollout, if several rollouts wait.")]
+Reason = Annotated[str, option("--reason", "TEXT", "Why, for the people who see the decision.")]
 Waiting = Mapping[Revision, Sequence[ConnectorName]]
 """The connectors that wait for the config of each commit."""
 
@@ -35,7 +32,7 @@ Waiting = Mapping[Revision, Sequence[ConnectorName]]
 @app.command("continue")
 def continue_rollout(
     context: typer.Context,
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Only these connectors.")] = None,
+    names: Annotated[list[str] | None, argument("NAME", "Only these connectors.")] = None,
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",
@@ -46,20 +43,20 @@ def continue_rollout(
     Connectors that have failed until now no longer stop the rollout. It stops again after `rollout_max_failures` other
     connectors. With names, only these connectors get their config. The limit `rollout_size` is in effect as before.
     """
-    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.CONTINUE, *_now(reason)), wait=wait)
+    return _decide(context, names, cluster, commit, RolloutChoice.CONTINUE, reason, wait=wait)
 
 
 @app.command("skip")
 def skip(
     context: typer.Context,
-    names: Annotated[list[str], typer.Argument(metavar="NAME", help="The connectors that keep their config.")],
+    names: Annotated[list[str], argument("NAME", "The connectors that keep their config.")],
     cluster: Cluster = None,
     commit: Commit = None,
     reason: Reason = "",
     wait: Wait = False,
 ) -> int:
     """Leave connectors out of a rollout: each keeps its config until its document has another config."""
-    return _decide(context, names, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)), wait=wait)
+    return _decide(context, names, cluster, commit, RolloutChoice.SKIP, reason, wait=wait)
 
 
 @app.command("abandon")
@@ -67,11 +64,7 @@ def abandon(
     context: typer.Context, cluster: Cluster = None, commit: Commit = None, reason: Reason = "", wait: Wait = False
 ) -> int:
     """Leave all connectors that wait out of a rollout. Those that have the new config keep it."""
-    return _decide(context, None, cluster, commit, RolloutDecision(RolloutChoice.SKIP, *_now(reason)), wait=wait)
-
-
-def _now(reason: str) -> tuple[str, datetime, str]:
-    return current_user(), SystemClock().now(), one_line(reason).strip()
+    return _decide(context, None, cluster, commit, RolloutChoice.SKIP, reason, wait=wait)
 
 
 def _decide(
@@ -79,10 +72,12 @@ def _decide(
     names: Sequence[str] | None,
     cluster: str | None,
     commit: str | None,
-    decision: RolloutDecision,
+    choice: RolloutChoice,
+    reason: str,
     *,
     wait: bool,
 ) -> int:
+    decision = RolloutDecision(choice, current_user(), SystemClock().now(), one_line(reason).strip())
     with opened_ledger(context, wait=wait) as (settings, ledger):
         found = {one: _waiting(ledger, one) for one in chosen_in(settings, cluster)}
         where, revision = _only_one(found, commit)

@@ -14,16 +14,16 @@ import typer
 from gitops_connect import DISTRIBUTION
 from gitops_connect.cli import cluster_commands
 from gitops_connect.cli.clusters import settings_of
-from gitops_connect.cli.exit_codes import ExitCode, exit_code, worst_code
+from gitops_connect.cli.exit_codes import ExitCode, outcome_code, worst_code
 from gitops_connect.cli.interrupts import interruptible, on_change, on_hangup, tell_at_once
 from gitops_connect.cli.logs import formatter, logging_to_stderr
+from gitops_connect.cli.options import flag
 from gitops_connect.daemon import events
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.notifications import notifying
 from gitops_connect.errors import UsageError
 from gitops_connect.forge.forge import Forge
 from gitops_connect.forge.opening import open_forge
-from gitops_connect.model.outcomes import ReconciliationOutcome
 from gitops_connect.review.pull_request_plans import PullRequestPlanner
 from gitops_connect.review.reviews import PullRequestReviews, reviewing
 from gitops_connect.runtime import Runtime, open_source
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 def run(
     context: typer.Context,
-    once: Annotated[bool, typer.Option("--once", help="Reconcile each cluster once, then exit.")] = False,
+    once: Annotated[bool, flag("--once", "Reconcile each cluster once, then exit.")] = False,
     watch_settings: Annotated[
-        bool, typer.Option("--watch-settings", help="Read the settings again if their file changes, as on SIGHUP.")
+        bool, flag("--watch-settings", "Read the settings again if their file changes, as on SIGHUP.")
     ] = False,
 ) -> int:
     """Continuously reconcile the clusters with the repository."""
@@ -137,19 +137,7 @@ def _exit_code(daemon: Daemon) -> ExitCode:
     if daemon.stop_requested:
         return ExitCode.INTERRUPTED
     ends = daemon.ended if daemon.repository_error is None else [daemon.repository_error, *daemon.ended]
-    return worst_code({_code(end) for end in ends if end is not None})
-
-
-def _code(end: ReconciliationOutcome | Exception) -> ExitCode:
-    if isinstance(end, Exception):
-        return exit_code(end)
-    if end.has_bugs:
-        return ExitCode.BUG
-    if not end.succeeded:
-        return ExitCode.FAILED
-    if end.is_unconfirmed:
-        return ExitCode.UNCONFIRMED
-    return ExitCode.INVALID if end.diagnostics.errors else ExitCode.DONE
+    return worst_code({outcome_code(end) for end in ends if end is not None})
 
 
 def _leave(code: ExitCode) -> None:

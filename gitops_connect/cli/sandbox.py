@@ -17,7 +17,8 @@ from typing import IO, Annotated, Any, cast
 import typer
 
 from gitops_connect.cli.console import echo
-from gitops_connect.cli.interrupts import interruptible
+from gitops_connect.cli.interrupts import interrupt, interruptible
+from gitops_connect.cli.options import argument, flag, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import UsageError
 from gitops_connect.model.exactly_once import ExpectedSupport
@@ -36,7 +37,7 @@ from gitops_connect.sandbox.sandbox_state import State, TopicTracking, read_stat
 
 app = typer.Typer(name="sandbox", help="Run a local one-node Kafka with Connect workers.", no_args_is_help=True)
 
-Directory = Annotated[Path, typer.Option("--dir", metavar="DIR", help="The directory for data, logs and state.")]
+Directory = Annotated[Path, option("--dir", "DIR", "The directory for data, logs and state.")]
 Plugins = Annotated[
     list[str] | None,
     typer.Option(
@@ -57,18 +58,17 @@ class Output(StrEnum):
 @app.command()
 def up(
     workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of Connect workers. [default: as before, or 1]")
+        int | None, option("--workers", "N", "Number of Connect workers. [default: as before, or 1]", min=1)
     ] = None,
     kafka_version: Annotated[
         str | None,
-        typer.Option(
-            metavar="VERSION", help="Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]"
+        option(
+            "--kafka-version", "VERSION", "Kafka release of the workers, such as 4.3.1. [default: as before, or 4.3.1]"
         ),
     ] = None,
     directory: Directory = Path(".sandbox"),
     heap: Annotated[
-        int | None,
-        typer.Option(min=256, metavar="MIB", help="Heap of each worker in MiB. [default: as before, or 2048]"),
+        int | None, option("--heap", "MIB", "Heap of each worker in MiB. [default: as before, or 2048]", min=256)
     ] = None,
     plugin: Plugins = None,
     exactly_once: Annotated[
@@ -120,10 +120,10 @@ def status(
 
 @app.command()
 def produce(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to send to.")],
+    topic: Annotated[str, argument("TOPIC", "The topic to send to.")],
     key_separator: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="Each line is a key, this separator and a value. [default: no keys]"),
+        option("--key-separator", "TEXT", "Each line is a key, this separator and a value. [default: no keys]"),
     ] = None,
     directory: Directory = Path(".sandbox"),
 ) -> None:
@@ -151,23 +151,21 @@ def produce(
 
 @app.command()
 def consume(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic to read.")],
+    topic: Annotated[str, argument("TOPIC", "The topic to read.")],
     from_beginning: Annotated[
-        bool, typer.Option("--from-beginning", help="Start with the first record. [default: only new records]")
+        bool, flag("--from-beginning", "Start with the first record. [default: only new records]")
     ] = False,
     max_messages: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="End after this many records. [default: no limit]")
+        int | None, option("--max-messages", "N", "End after this many records. [default: no limit]", min=1)
     ] = None,
     timeout_ms: Annotated[
         int | None,
-        typer.Option(
-            min=1000, metavar="MS", help="End if no record arrives within this many milliseconds. [default: wait]"
+        option(
+            "--timeout-ms", "MS", "End if no record arrives within this many milliseconds. [default: wait]", min=1000
         ),
     ] = None,
-    offsets: Annotated[
-        bool, typer.Option("--offsets", help="Print the partition and the offset before each record.")
-    ] = False,
-    keys: Annotated[bool, typer.Option("--keys", help="Print the key and a tab before each value.")] = False,
+    offsets: Annotated[bool, flag("--offsets", "Print the partition and the offset before each record.")] = False,
+    keys: Annotated[bool, flag("--keys", "Print the key and a tab before each value.")] = False,
     directory: Directory = Path(".sandbox"),
 ) -> None:
     """Print the values of the records of a topic until Ctrl-C.
@@ -189,9 +187,7 @@ def consume(
 def down(
     directory: Directory = Path(".sandbox"),
     *,
-    purge: Annotated[
-        bool, typer.Option("--purge", help="Also remove the directory, with all topics and offsets.")
-    ] = False,
+    purge: Annotated[bool, flag("--purge", "Also remove the directory, with all topics and offsets.")] = False,
 ) -> None:
     """Stop all processes of the sandbox.
 
@@ -250,7 +246,7 @@ def _tool(tool: str, topic: str, directory: Path, arguments: Callable[[State], t
         ) as process,
     ):
         try:
-            with interruptible(_interrupt):
+            with interruptible(interrupt):
                 with suppress(BrokenPipeError):
                     yield cast("IO[bytes]", process.stdin)  # None only without PIPE
                 process.communicate()
@@ -260,10 +256,6 @@ def _tool(tool: str, topic: str, directory: Path, arguments: Callable[[State], t
             raise
         stderr.seek(0)
         check_result(tool, topic, process.returncode, stderr.read().decode(errors="replace"))
-
-
-def _interrupt() -> None:
-    raise KeyboardInterrupt
 
 
 def _records(count: int) -> str:

@@ -9,14 +9,12 @@ from typing import Annotated
 
 import typer
 
+from gitops_connect.cli.options import flag, option
 from gitops_connect.errors import UsageError
 from gitops_connect.model.label_selector import Requirement, parse_selector, selects
 
 Selectors = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--selector", metavar="GLOB", help="Only connectors with such a name; may be repeated. [default: all]"
-    ),
+    list[str] | None, option("--selector", "GLOB", "Only connectors with such a name; may be repeated. [default: all]")
 ]
 Labels = Annotated[
     list[str] | None,
@@ -28,7 +26,7 @@ Labels = Annotated[
         " repeated. [default: all]",
     ),
 ]
-ShowLabels = Annotated[bool, typer.Option("--show-labels", help="Also show the labels of the documents.")]
+ShowLabels = Annotated[bool, flag("--show-labels", "Also show the labels of the documents.")]
 
 
 @dataclass(frozen=True, slots=True)

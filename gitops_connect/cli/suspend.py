@@ -17,7 +17,7 @@ from gitops_connect.cli.completion import complete_clusters
 from gitops_connect.cli.console import echo, emit
 from gitops_connect.cli.daemon_requests import await_reconciliation, daemon_with_token
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.options import Cluster, NamedConnector, group
+from gitops_connect.cli.options import Cluster, NamedConnector, flag, group, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.errors import GitopsConnectError, UsageError
 from gitops_connect.ledger.ledger import Ledger
@@ -36,12 +36,9 @@ suspend, resume = group(), group()
 
 WHOLE_CLUSTER = ConnectorName("")
 
-Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why, for the people who see the suspension.")]
+Reason = Annotated[str, option("--reason", "TEXT", "Why, for the people who see the suspension.")]
 Wait = Annotated[
-    bool,
-    typer.Option(
-        "--wait", help="Let the running daemon reconcile at once, as `reconcile` does, and wait for its steps."
-    ),
+    bool, flag("--wait", "Let the running daemon reconcile at once, as `reconcile` does, and wait for its steps.")
 ]
 ClusterArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="The cluster's name in the settings.", autocompletion=complete_clusters)
@@ -151,8 +148,7 @@ def opened_ledger(context: typer.Context, *, wait: bool) -> Iterator[tuple[Setti
     require_clusters(settings)
     if wait:
         daemon_with_token(settings.server).close()
-    with progress("Opening") as update:
-        update("the ledger")
+    with progress("Opening", "the ledger"):
         ledger = open_ledger(settings)
     with closing(ledger):
         yield settings, ledger

@@ -15,7 +15,7 @@ from gitops_connect.cli.clusters import settings_of
 from gitops_connect.cli.console import coloured, echo, echo_styled, emit
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.cli.offset_commands import app, read_subject
-from gitops_connect.cli.options import Cluster, Connector, Force
+from gitops_connect.cli.options import Cluster, Connector, Force, argument, flag, option
 from gitops_connect.cli.progress import progress
 from gitops_connect.documents import offset_change_fields
 from gitops_connect.documents.load import read_file
@@ -42,26 +42,22 @@ from gitops_connect.runtime import SystemClock
 from gitops_connect.safe_files import write_new
 from gitops_connect.settings.sections import Settings
 
-Topics = Annotated[
-    str | None, typer.Option("--topics", metavar="GLOB", help="Only these topics. [default: all that it reads]")
-]
-Partitions = Annotated[
-    str | None, typer.Option("--partitions", metavar="N,N", help="Only these partitions of the topic.")
-]
+Topics = Annotated[str | None, option("--topics", "GLOB", "Only these topics. [default: all that it reads]")]
+Partitions = Annotated[str | None, option("--partitions", "N,N", "Only these partitions of the topic.")]
 Name = Annotated[
     str | None, typer.Option("--name", help="The name of the offset change. [default: date and connector]")
 ]
 Reason = Annotated[str | None, typer.Option("--reason", help="The reason, for reviewers and for the history.")]
-Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="The file to write. [default: stdout]")]
+Out = Annotated[Path | None, option("--out", "FILE", "The file to write. [default: stdout]")]
 
 
 @app.command()
 def rewind(
     context: typer.Context,
     connector: Connector,
-    ago: Annotated[str | None, typer.Option("--ago", metavar="DURATION", help="Back to this time ago: 1h30m.")] = None,
+    ago: Annotated[str | None, option("--ago", "DURATION", "Back to this time ago: 1h30m.")] = None,
     by: Annotated[int | None, typer.Option("--by", min=1, metavar="N", help="Back by so many offsets.")] = None,
-    earliest: Annotated[bool, typer.Option("--earliest", help="Back to the first record that still exists.")] = False,
+    earliest: Annotated[bool, flag("--earliest", "Back to the first record that still exists.")] = False,
     topics: Topics = None,
     partitions: Partitions = None,
     name: Name = None,
@@ -85,7 +81,7 @@ def skip(
     context: typer.Context,
     connector: Connector,
     by: Annotated[int | None, typer.Option("--by", min=1, metavar="N", help="Skip so many offsets.")] = None,
-    latest: Annotated[bool, typer.Option("--latest", help="Skip all existing records.")] = False,
+    latest: Annotated[bool, flag("--latest", "Skip all existing records.")] = False,
     topics: Topics = None,
     partitions: Partitions = None,
     name: Name = None,
@@ -107,9 +103,7 @@ def skip(
 def move_to(
     context: typer.Context,
     connector: Connector,
-    target: Annotated[
-        str, typer.Argument(metavar="TARGET", help="earliest, latest, a time as in 2026-11-23T10:00:00Z, or an offset.")
-    ],
+    target: Annotated[str, argument("TARGET", "earliest, latest, a time as in 2026-11-23T10:00:00Z, or an offset.")],
     topics: Topics = None,
     partitions: Partitions = None,
     name: Name = None,
@@ -164,8 +158,7 @@ class _Request:
 
 def _write(settings: Settings, request: _Request, target: UndoTarget) -> ExitCode:
     """Write the document, and print what it would do. Raises UsageError, NotFound, and what Connect and Kafka raise."""
-    with temporary_directory(None) as directory, progress("Offsets") as say:
-        say(f"reading the offsets of {request.connector}")
+    with temporary_directory(None) as directory, progress("Offsets", f"reading the offsets of {request.connector}"):
         subject = read_subject(settings, request.connector, directory, cluster=request.cluster)
         document, lines = _planned(settings, request, subject)
     text = change_document.render(document)

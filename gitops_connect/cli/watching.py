@@ -12,8 +12,8 @@ import typer
 
 from gitops_connect.cli.console import echo_note, emit
 from gitops_connect.cli.exit_codes import ExitCode
-from gitops_connect.cli.interrupts import interruptible
-from gitops_connect.cli.options import TableOutput
+from gitops_connect.cli.interrupts import interrupt, interruptible
+from gitops_connect.cli.options import TableOutput, option
 from gitops_connect.errors import UsageError, Waiting
 from gitops_connect.model.clock import Clock, parse_duration
 from gitops_connect.report.printable import escaped_lines
@@ -28,8 +28,7 @@ Watches = Annotated[
     ),
 ]
 Interval = Annotated[
-    str | None,
-    typer.Option("--interval", metavar="DURATION", help=f"How often --watch reads the clusters. [default: {_USUAL}]"),
+    str | None, option("--interval", "DURATION", f"How often --watch reads the clusters. [default: {_USUAL}]")
 ]
 
 
@@ -66,7 +65,7 @@ def watch_interval(output: TableOutput, interval: str | None, *, watches: bool) 
 def watch_listing(read: Callable[[], WatchedTable], pause: float, output: TableOutput) -> ExitCode:
     """Print what `read` returns, and then its rows that have changed."""
     before: Mapping[tuple[str, ...], Sequence[str]] | None = None
-    with suppress(KeyboardInterrupt), interruptible(end_watch):
+    with suppress(KeyboardInterrupt), interruptible(interrupt):
         for found in _reads(read, pause, SystemClock()):
             known = before or {}
             rows = {tuple(row[:2]): row for row in found.rows}
@@ -96,8 +95,3 @@ def _shown(found: WatchedTable, changed: Sequence[int], output: TableOutput, *, 
         head, *rows = table(found.headers, found.rows).splitlines()
         lines = [*([head] if headed else []), *(rows[number] for number in changed)]
     return "".join(f"{line}\n" for line in lines)
-
-
-def end_watch() -> None:
-    """End `--watch` at a signal."""
-    raise KeyboardInterrupt

@@ -84,10 +84,6 @@ class ChangeViews:
         planned = {one.one.name: one for one in (*strays, *of_connectors)}
         return ChangeViews(cluster, planned, plan.complete)
 
-    def of_planned(self, one: PlannedView) -> OffsetChangeView:
-        """The state of a change that the ledger does not know."""
-        return view_of(self.cluster, one, None)
-
     def of_record(self, record: OffsetChangeRecord) -> OffsetChangeView:
         planned = self.planned.get(record.name)
         withdrawn = planned is None and self.is_complete and record.kind in _OF_DOCUMENTS

@@ -14,7 +14,8 @@ from itertools import chain, cycle, zip_longest
 LONGEST = 400
 """Characters of one value that are shown."""
 _TAB = " " * 4
-_COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
+COLOUR = re.compile("(\x1b\\[[0-9;]*m)")
+"""A colour in a text, with a group: `split` returns it, too."""
 
 
 def one_line(text: str) -> str:
@@ -38,7 +39,7 @@ def output(text: str, *, coloured: bool = False) -> str:
     """A part of a report or of a file: what `escaped_lines` returns. `coloured`: the colours of the report stay."""
     if text.replace("\n", "").isprintable():
         return text
-    parts = _COLOUR.split(text) if coloured else [text]
+    parts = COLOUR.split(text) if coloured else [text]
     is_colour = cycle((False, True))
     return "".join(part if colour else escaped_lines(part) for part, colour in zip(parts, is_colour, strict=False))
 

@@ -74,7 +74,7 @@ def _summary(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, step
 
 
 def _changes(plans: Sequence[Plan], counts: Mapping[str, int], errors: int, steps: str) -> Iterator[str]:
-    more = [*_offset_changes(counts, errors), *_left_out(plans, errors), *_errors(errors)]
+    more = [*_offset_changes(counts, errors), *_left_out(plans, errors)]
     if any(not plan.is_empty for plan in plans):
         yield steps
     elif more := more or list(_warnings(plans)):
@@ -103,9 +103,6 @@ def _left_out(plans: Sequence[Plan], errors: int) -> Iterator[str]:
         yield f"The steps of {words.plural(count, 'connector')} are shown but not applied."
     if count := sum(one.out_of_sync for one in connectors):
         yield f"{words.plural(count, 'connector')} out of sync: the notes in the plan give the reason."
-
-
-def _errors(errors: int) -> Iterator[str]:
     if errors:
         yield f"{words.plural(errors, 'error')}: fix {'it' if errors == 1 else 'them'}, then plan again."
 

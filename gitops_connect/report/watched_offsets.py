@@ -22,7 +22,11 @@ def watched_lines(moved: Difference, at: datetime, seconds: float) -> Iterator[s
     """A line for each partition whose offset has changed in these seconds, up to `MOST_PARTITIONS`."""
     for move in moved.moves[:MOST_PARTITIONS]:
         distance = _signed(move)
-        far = "" if distance is None else f"  {_sign(distance)}{_amount(abs(distance), seconds, moved.scale)}"
+        far = (
+            ""
+            if distance is None
+            else f"  {'-' if distance < 0 else '+'}{_amount(abs(distance), seconds, moved.scale)}"
+        )
         yield f"{at:%Y-%m-%d %H:%M:%S} UTC  {move_words(move)}{far}\n"
     if (more := len(moved.moves) - MOST_PARTITIONS) > 0:
         yield f"{at:%Y-%m-%d %H:%M:%S} UTC  … and {more:,} more partitions\n"
@@ -51,10 +55,6 @@ def watched_values(moved: Difference, at: datetime, seconds: float) -> Iterator[
 
 def _signed(move: Move) -> int | None:
     return -move.distance if move.distance and move.direction is Direction.REWIND else move.distance
-
-
-def _sign(distance: int) -> str:
-    return "-" if distance < 0 else "+"
 
 
 def _amount(distance: int, seconds: float, scale: Scale) -> str:

@@ -70,11 +70,6 @@ class Access:
             return False
         return host in self._hosts or _is_ip(host)
 
-    @property
-    def has_token(self) -> bool:
-        """Whether changes are possible at all."""
-        return self._settings.token is not None
-
 
 def _is_ip(host: str) -> bool:
     try:

@@ -34,17 +34,18 @@ from gitops_connect.server.served import (
     USUAL,
     ChangeCursor,
     Served,
+    all_problems,
     change_cursor,
-    change_in,
-    cluster_diagnostics,
     cluster_in,
-    connector_in,
     declared_in,
     history_filter,
     number,
     page_size,
-    pull_request_in,
     served,
+    served_change,
+    served_cluster,
+    served_connector,
+    served_pull_request,
 )
 
 _LINES = 500
@@ -73,14 +74,13 @@ def clusters(request: Request) -> Response:
 
 def cluster(request: Request) -> Response:
     """One cluster, with the steps of its reconciliation."""
-    view = cluster_in(served(request).snapshot, request.path_params["cluster"])
+    _, view = served_cluster(request)
     return JSONAnswer({**values.cluster_value(view), "steps": [values.step_value(one) for one in view.steps]})
 
 
 def plan(request: Request) -> Response:
     """The last plan of a cluster, in the format of `plan -o json`."""
-    one = served(request)
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    one, view = served_cluster(request)
     if view.plan is None or view.observed is None:
         raise HTTPException(404, f"there is no plan of the cluster {view.cluster} yet")
     origin = plan_json.PlanOrigin(view.observed, view.plan.revision, directory=one.directory)
@@ -105,9 +105,7 @@ def connectors(request: Request) -> Response:
 
 def connector(request: Request) -> Response:
     """One connector, with its conditions, restarts, offset changes and last steps."""
-    one = served(request)
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
-    found = connector_in(one, view, request.path_params["connector"])
+    one, view, found = served_connector(request)
     outlook = (
         next((each.restarts for each in view.plan.unhealthy if each.name == found.name), None) if view.plan else None
     )
@@ -128,7 +126,7 @@ def connector(request: Request) -> Response:
             "autoRestart": auto_restart_status(found.name, restart),
             "offsets": values.offsets_value(read_offsets(one.ledger, view, found.name), MOST),
             "active_topics": sorted(view.topics[found.name]) if found.name in view.topics else None,
-            "operations": values.offset_change_values(views, changes),
+            "operations": [values.offset_change_value(recorded_line(views, each), each) for each in changes],
             "journal": values.journal_values(steps),
         }
     )
@@ -136,8 +134,7 @@ def connector(request: Request) -> Response:
 
 def rollouts(request: Request) -> Response:
     """The commits whose configs are on trial, wait or have failed on a cluster, with the connectors."""
-    one = served(request)
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    one, view = served_cluster(request)
     lines = rollout_lines(one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name)
     return JSONAnswer({"rollouts": [values.rollout_value(line) for line in lines]})
 
@@ -173,9 +170,7 @@ def offset_changes(request: Request) -> Response:
 
 def offset_change(request: Request) -> Response:
     """One offset change of the ledger or the plan, with the offsets before and after, and its receipt."""
-    one, limit = served(request), page_size(request.query_params)
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
-    found = change_in(one, view, request.path_params["operation"])
+    limit, (_, found) = page_size(request.query_params), served_change(request)
     value = values.offset_change_value(found.line, found.record)
     offsets = values.moves_value(found.difference, limit)
     return JSONAnswer({**value, "offsets": offsets, "receipt": found.receipt.value(limit)})
@@ -229,11 +224,8 @@ def conditions(request: Request) -> Response:
 
 
 def diagnostics(request: Request) -> Response:
-    one = served(request)
-    found = values.diagnostic_values(one.snapshot.repository.diagnostics.under(one.directory), None)
-    for view in one.snapshot.clusters.values():
-        found += values.diagnostic_values(cluster_diagnostics(one.snapshot, view).under(one.directory), view.cluster)
-    return JSONAnswer({"diagnostics": found})
+    found = all_problems(served(request))
+    return JSONAnswer({"diagnostics": [values.diagnostic_value(each, cluster) for cluster, each in found]})
 
 
 def pull_requests(request: Request) -> Response:
@@ -246,14 +238,13 @@ def pull_requests(request: Request) -> Response:
 
 def pull_request(request: Request) -> Response:
     """One pull request with its plan, as text and as the comment, and the approvals."""
-    one = served(request)
-    view = pull_request_in(one.snapshot, request.path_params["number"])
+    one, view = served_pull_request(request)
     return JSONAnswer(
         {
             **values.pull_request_value(view),
             "comment": view.comment,
             "text": plan_text(view.plan),
-            "diagnostics": values.diagnostic_values(view.plan.diagnostics, None),
+            "diagnostics": list(map(values.diagnostic_value, view.plan.diagnostics)),
             "approvals": [values.approval_value(each) for each in one.ledger.reviews.approvals(view.plan.number)],
         }
     )
@@ -261,8 +252,7 @@ def pull_request(request: Request) -> Response:
 
 def pull_request_plan(request: Request) -> Response:
     """The plan of a pull request, in the format of `plan -o json`."""
-    one = served(request)
-    view = pull_request_in(one.snapshot, request.path_params["number"])
+    one, view = served_pull_request(request)
     origin = plan_json.PlanOrigin(view.reviewed, view.plan.head, directory=one.directory)
     text = plan_json.render(view.plan.plans, view.plan.diagnostics, origin)
     return Response(mask(text, view.plan.secrets), media_type="application/json")
@@ -278,10 +268,10 @@ def review(request: Request) -> Response:
 
 def _leader_for_changes(request: Request) -> Served:
     """The objects of a request that starts something. Raises HTTPException (401, 403, 409)."""
-    one, access = served(request), Access(served(request).settings.server)
-    if not access.has_token:
+    one = served(request)
+    if one.settings.server.token is None:
         raise HTTPException(403, "the server is read-only: [server] token is not set")
-    if not access.may_change(request.headers):
+    if not Access(one.settings.server).may_change(request.headers):
         raise HTTPException(
             401, "expected the token in the header Authorization: Bearer", {"WWW-Authenticate": "Bearer"}
         )

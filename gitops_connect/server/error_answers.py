@@ -11,7 +11,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from gitops_connect.errors import GitopsConnectError
 from gitops_connect.report.printable import escaped, shortened
 from gitops_connect.server.pages import error_page
 
@@ -41,9 +40,8 @@ def rejected(request: Request, error: Exception) -> Response:
 
 
 def failed(request: Request, error: Exception) -> Response:
-    """The answer if the ledger cannot be read now."""
-    reason = str(error) if isinstance(error, GitopsConnectError) else "an error that the log describes"
-    return _answer(request, 503, reason, {"Retry-After": "5"})
+    """The answer to a GitopsConnectError: the ledger cannot be read now."""
+    return _answer(request, 503, str(error), {"Retry-After": "5"})
 
 
 def disconnected(_request: Request, _error: Exception) -> Response:

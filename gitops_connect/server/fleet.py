@@ -6,10 +6,8 @@ A cluster is indexed once for each of its states, and not for each request.
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 import threading
-from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -190,7 +188,7 @@ def decoded_key(text: str) -> SortKey:
     """The last row of the page before. Raises HTTPException (400) for a text that is not from this server."""
     try:
         key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
-    except (binascii.Error, ValueError, RecursionError):
+    except (ValueError, RecursionError):
         key = None
     if not isinstance(key, list) or not all(isinstance(one, str | int) for one in key):
         _reject("after", "expected the value `next` of the page before")
@@ -236,16 +234,17 @@ def _row(status: ConnectorStatus) -> Row:
     return Row(status, severity, rank, "\n".join(texts).lower(), (status.cluster, status.name))
 
 
-class RowIndex(ABC):
-    """Connectors, sorted once for each order that a request needs."""
+class RowIndex:
+    """Connectors, sorted once for each order that a request needs. `unsorted` is called when they are needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, unsorted: Callable[[], Iterable[Row]]) -> None:
+        self._unsorted = unsorted
         self._orders: dict[str, Sequence[Row]] = {}
 
-    @property
-    @abstractmethod
+    @cached_property
     def rows(self) -> Sequence[Row]:
-        """All connectors, the most urgent first."""
+        """All connectors, the most urgent first. This is fast if they are sorted, or consist of sorted parts."""
+        return sorted(self._unsorted(), key=lambda row: row.key)
 
     @cached_property
     def counts(self) -> Mapping[VerdictKind, int]:
@@ -273,42 +272,21 @@ class ClusterIndex(RowIndex):
     """The connectors of one cluster."""
 
     def __init__(self, connectors: Sequence[ConnectorStatus]) -> None:
-        super().__init__()
+        super().__init__(lambda: map(_row, connectors))
         self.connectors = connectors
-
-    @cached_property
-    def rows(self) -> Sequence[Row]:
-        return sorted(map(_row, self.connectors), key=lambda row: row.key)
 
     @cached_property
     def by_name(self) -> Mapping[str, ConnectorStatus]:
         return {one.name: one for one in self.connectors}
 
 
-class SomeRows(RowIndex):
-    """Some connectors of an index."""
-
-    def __init__(self, rows: Sequence[Row]) -> None:
-        super().__init__()
-        self._rows = rows
-
-    @property
-    def rows(self) -> Sequence[Row]:
-        return self._rows
-
-
 class Index(RowIndex):
     """The connectors of several clusters. `last_actors` is called only if a query chooses actors."""
 
     def __init__(self, clusters: Mapping[ClusterName, ClusterIndex], last_actors: Callable[[], Actors] = dict) -> None:
-        super().__init__()
+        super().__init__(lambda: chain.from_iterable(one.rows for one in clusters.values()))
         self.clusters, self._last_actors = clusters, last_actors
         self._by_actor: tuple[Actors, Mapping[str, Sequence[Row]]] = {}, {}
-
-    @cached_property
-    def rows(self) -> Sequence[Row]:
-        """They are sorted in each cluster, which makes this fast."""
-        return sorted(chain.from_iterable(one.rows for one in self.clusters.values()), key=lambda row: row.key)
 
     @cached_property
     def counts(self) -> Mapping[VerdictKind, int]:
@@ -350,16 +328,14 @@ class Index(RowIndex):
                 if row.id in known:
                     found[known[row.id].value].append(row)
             self._by_actor = known, found
-        rows = [row for one in actors for row in self._by_actor[1].get(one, ())]
-        return SomeRows(rows if len(actors) == 1 else sorted(rows, key=lambda row: row.key))
+        by_actor = self._by_actor[1]
+        return RowIndex(lambda: chain.from_iterable(by_actor.get(one, ()) for one in actors))
 
     def _of(self, clusters: Sequence[str] | None) -> RowIndex:
         if clusters is None:
             return self
-        known = {one: self.clusters[ClusterName(one)] for one in clusters if one in self.clusters}
-        return (
-            next(iter(known.values())) if len(known) == 1 else Index({ClusterName(name): known[name] for name in known})
-        )
+        known = {name: self.clusters[name] for name in map(ClusterName, clusters) if name in self.clusters}
+        return next(iter(known.values())) if len(known) == 1 else Index(known)
 
 
 def _counted(rows: Iterable[Row]) -> Mapping[VerdictKind, int]:

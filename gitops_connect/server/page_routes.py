@@ -9,13 +9,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
-from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.daemon.state import ClusterView
 from gitops_connect.forge.web_links import web_links
 from gitops_connect.model.command_lines import command_line
-from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.history_filter import PARAMETERS
 from gitops_connect.model.masking import mask
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.report.connector_status import lag_words
 from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.server import page_values
@@ -27,16 +26,16 @@ from gitops_connect.server.served import (
     OLDEST,
     USUAL,
     Served,
-    change_in,
-    cluster_diagnostics,
-    cluster_in,
-    connector_in,
+    all_problems,
     connector_query,
     declared_in,
     history_filter,
     number,
-    pull_request_in,
     served,
+    served_change,
+    served_cluster,
+    served_connector,
+    served_pull_request,
 )
 
 _RECENT = 12
@@ -81,8 +80,7 @@ def connectors(request: Request) -> Response:
 
 
 def cluster(request: Request) -> Response:
-    one, snapshot = served(request), served(request).snapshot
-    view = cluster_in(snapshot, request.path_params["cluster"])
+    one, view = served_cluster(request)
     path, index = url("clusters", view.cluster), one.index
     return _page(
         request,
@@ -95,7 +93,7 @@ def cluster(request: Request) -> Response:
             one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name
         ),
         changes=_changes(one, view, last=_RECENT),
-        problems=[(of, each) for of, each in _problems(one, snapshot) if of in (None, view.cluster)][:MOST],
+        problems=[(of, each) for of, each in all_problems(one) if of in (None, view.cluster)][:MOST],
         journal=urlencode({"cluster": view.cluster}),
         steps=one.ledger.status.steps(view.cluster, limit=_RECENT),
     )
@@ -103,23 +101,20 @@ def cluster(request: Request) -> Response:
 
 def plan_page(request: Request) -> Response:
     """The plan of a cluster, with its counts."""
-    one = served(request)
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    _, view = served_cluster(request)
     shown = coloured_plan(view.plan) if view.plan else None
     return _page(request, "plan.html", f"Plan of {view.cluster}", view=view, plan=shown, words=plan_words(view.plan))
 
 
 def plan(request: Request) -> Response:
-    view = cluster_in(served(request).snapshot, request.path_params["cluster"])
+    _, view = served_cluster(request)
     if view.plan is None:
         raise HTTPException(404, f"there is no plan of the cluster {view.cluster} yet")
     return PlainTextResponse(plan_text(view.plan))
 
 
 def connector(request: Request) -> Response:
-    one, snapshot = served(request), served(request).snapshot
-    view = cluster_in(snapshot, request.path_params["cluster"])
-    found = connector_in(one, view, request.path_params["connector"])
+    one, view, found = served_connector(request)
     planned = next((each for each in view.plan.connectors if each.name == found.name), None) if view.plan else None
     return _page(
         request,
@@ -137,7 +132,7 @@ def connector(request: Request) -> Response:
         unexpected=view.plan.unexpected_topics.get(found.name, "") if view.plan else "",
         problems=[
             (of or view.cluster, each)
-            for of, each in _problems(one, snapshot)
+            for of, each in all_problems(one)
             if each.connector == found.name and of in (None, view.cluster)
         ],
         **_offsets(request, view, found.name),
@@ -161,8 +156,7 @@ def _offsets(request: Request, view: ClusterView, name: ConnectorName) -> page_v
 
 def rollout(request: Request) -> Response:
     """The connectors that have, get, wait for or failed with the config of a commit."""
-    one, commit = served(request), request.path_params["commit"]
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
+    (one, view), commit = served_cluster(request), request.path_params["commit"]
     lines = page_values.rollout_lines(one.ledger.configs.of(view.cluster), one.index.clusters[view.cluster].by_name)
     found = next((line for line in lines if line.revision == commit), None)
     if found is None:
@@ -171,9 +165,7 @@ def rollout(request: Request) -> Response:
 
 
 def offset_change(request: Request) -> Response:
-    one, start = served(request), number(request.query_params, "start", None) or 0
-    view = cluster_in(one.snapshot, request.path_params["cluster"])
-    found = change_in(one, view, request.path_params["operation"])
+    start, (view, found) = number(request.query_params, "start", None) or 0, served_change(request)
     shown = {"line": found.line, "record": found.record, "receipt": found.receipt, "difference": found.difference}
     return _page(request, "offset_change.html", found.line.name, view=view, **shown, start=start, end=start + USUAL)
 
@@ -185,8 +177,7 @@ def pull_requests(request: Request) -> Response:
 
 
 def pull_request(request: Request) -> Response:
-    one = served(request)
-    view = pull_request_in(one.snapshot, request.path_params["number"])
+    one, view = served_pull_request(request)
     return _page(
         request,
         "pull_request.html",
@@ -205,12 +196,13 @@ def pull_request(request: Request) -> Response:
 
 
 def pull_request_plan(request: Request) -> Response:
-    return PlainTextResponse(plan_text(pull_request_in(served(request).snapshot, request.path_params["number"]).plan))
+    _, view = served_pull_request(request)
+    return PlainTextResponse(plan_text(view.plan))
 
 
 def offset_changes(request: Request) -> Response:
-    one, snapshot = served(request), served(request).snapshot
-    lines = [line for view in snapshot.clusters.values() for line in _changes(one, view)]
+    one = served(request)
+    lines = [line for view in one.snapshot.clusters.values() for line in _changes(one, view)]
     return _page(request, "offset_changes.html", "Offset changes", path="/offset-changes", changes=lines[:MOST])
 
 
@@ -239,8 +231,7 @@ def journal(request: Request) -> Response:
 
 
 def problems(request: Request) -> Response:
-    one, snapshot = served(request), served(request).snapshot
-    return _page(request, "problems.html", "Problems", path="/problems", problems=_problems(one, snapshot)[:MOST])
+    return _page(request, "problems.html", "Problems", path="/problems", problems=all_problems(served(request))[:MOST])
 
 
 def static(request: Request) -> Response:
@@ -274,12 +265,3 @@ def _changes(
     recent = changes.latest(view.cluster, connector, limit=last)
     views = ChangeViews.of(view.cluster, view.plan, one.directory)
     return page_values.change_lines(views, {one.name: one for one in (*pending, *recent)}.values())
-
-
-def _problems(one: Served, snapshot: Snapshot) -> list[tuple[ClusterName | None, Diagnostic]]:
-    found: list[tuple[ClusterName | None, Diagnostic]] = [
-        (None, each) for each in snapshot.repository.diagnostics.under(one.directory)
-    ]
-    for view in snapshot.clusters.values():
-        found += [(view.cluster, each) for each in cluster_diagnostics(snapshot, view).under(one.directory)]
-    return found

@@ -26,7 +26,7 @@ from gitops_connect.model.plans import (
 from gitops_connect.model.pull_requests import CommitState, PullRequestPlan
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView, PlannedView
+from gitops_connect.report.offset_change_view import ChangeViews, OffsetChangeView, PlannedView, view_of
 from gitops_connect.report.words import plural
 from gitops_connect.server.fleet import COLUMNS, SORTS, USUAL_COLUMNS, ClusterIndex, ConnectorQuery, Index
 
@@ -386,8 +386,7 @@ PENDING = (OffsetChangeState.OPEN, OffsetChangeState.FAILED, OffsetChangeState.U
 
 def planned_line(views: ChangeViews, planned: PlannedView) -> ChangeLine:
     """The line of an offset change that the ledger does not know."""
-    one = planned.one
-    view = views.of_planned(planned)
+    one, view = planned.one, view_of(views.cluster, planned, None)
     return ChangeLine(views.cluster, one.name, one.connector, one.kind.value, view, one.reason, location=one.location)
 
 

@@ -6,7 +6,6 @@ Every value from outside is escaped (`report.page`). `page_values.py` has the va
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, lru_cache
@@ -28,7 +27,7 @@ from gitops_connect.model.revisions import short
 from gitops_connect.model.units import duration
 from gitops_connect.report.offset_lines import counts, distance_words, offset_words, partition_words
 from gitops_connect.report.page import THEME, own_templates, templates, whole
-from gitops_connect.report.printable import escaped
+from gitops_connect.report.printable import COLOUR, escaped
 from gitops_connect.report.receipt import effect_approval_words
 from gitops_connect.report.step_history import actor_name, approval_words
 from gitops_connect.report.text import Colour, TextReport
@@ -39,7 +38,6 @@ from gitops_connect.server.page_values import Values, look_of, verdict_words
 MOST_LINES = 1500
 """Lines of a plan on a page. The whole plan is at `/clusters/X/plan.txt`."""
 _CLASSES = {one.value: f"t-{one.name.lower()}" for one in Colour if one is not Colour.NONE}
-_SEQUENCE = re.compile("(\x1b\\[[0-9;]*m)")
 _LONGEST_CAUSE = 200
 """Characters of a cause in a list; the page of the connector has all of it."""
 _MOST_KEPT = 5000
@@ -163,7 +161,7 @@ def coloured_plan(plan: Plan | PullRequestPlan) -> Values:
     `TextReport` escapes control characters of values, so that every sequence is its own.
     """
     lines = plan_text(plan, coloured=True, own=True).splitlines()
-    texts = _SEQUENCE.split("\n".join(lines[:MOST_LINES]))
+    texts = COLOUR.split("\n".join(lines[:MOST_LINES]))
     styles = ["", *(_CLASSES.get(sequence, "") for sequence in texts[1::2])]
     parts = [(style, text) for style, text in zip(styles, texts[::2], strict=True) if text]
     return {"parts": parts, "more": max(0, len(lines) - MOST_LINES)}

@@ -18,7 +18,7 @@ from gitops_connect.daemon.state import ClusterView, PullRequestView, Snapshot
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.clock import Clock
 from gitops_connect.model.desired import DesiredConnector
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostic, Diagnostics
 from gitops_connect.model.differences import Difference
 from gitops_connect.model.history_filter import PARAMETERS, HistoryFilter, is_usable
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
@@ -103,10 +103,13 @@ def served(request: Request) -> Served:
     return found
 
 
-def cluster_diagnostics(snapshot: Snapshot, view: ClusterView) -> Diagnostics:
-    """The problems that only this cluster or the ledger reveals."""
-    known = set(snapshot.repository.diagnostics)
-    return Diagnostics(tuple(one for one in view.diagnostics if one not in known))
+def all_problems(one: Served) -> list[tuple[ClusterName | None, Diagnostic]]:
+    """The problems of the documents (None), and those that only a cluster or the ledger reveals."""
+    snapshot, documents = one.snapshot, one.snapshot.repository.diagnostics
+    known, parts = set(documents), list[tuple[ClusterName | None, Diagnostics]]([(None, documents)])
+    for view in snapshot.clusters.values():
+        parts.append((view.cluster, Diagnostics(tuple(each for each in view.diagnostics if each not in known))))
+    return [(cluster, each) for cluster, found in parts for each in found.under(one.directory)]
 
 
 def cluster_in(snapshot: Snapshot, name: str) -> ClusterView:
@@ -117,24 +120,34 @@ def cluster_in(snapshot: Snapshot, name: str) -> ClusterView:
     return view
 
 
-def connector_in(one: Served, view: ClusterView, name: str) -> ConnectorStatus:
-    """The connector of that name. Raises HTTPException: 404, or 503 before the cluster was read.
+def served_cluster(request: Request) -> tuple[Served, ClusterView]:
+    """The shared objects, and the cluster in the path of the request. Raises HTTPException (404)."""
+    one = served(request)
+    return one, cluster_in(one.snapshot, request.path_params["cluster"])
+
+
+def served_connector(request: Request) -> tuple[Served, ClusterView, ConnectorStatus]:
+    """The shared objects, and the cluster and the connector in the path of the request.
+
+    Raises HTTPException: 404, or 503 before the cluster was read.
 
     An open page of a connector asks again after 503, and ends after 404. So it continues after a restart of the daemon.
     """
+    (one, view), name = served_cluster(request), request.path_params["connector"]
     found = one.index.clusters[view.cluster].by_name.get(name)
     if found is not None:
-        return found
+        return one, view, found
     if view.observed is None:
         raise HTTPException(503, f"the cluster {view.cluster} was not read yet", {"Retry-After": "5"})
     raise HTTPException(404, f"there is no connector {name!r}, neither declared nor on the cluster {view.cluster}")
 
 
-def pull_request_in(snapshot: Snapshot, number: int) -> PullRequestView:
-    """The review of an open pull request. Raises HTTPException (404)."""
-    for one in snapshot.pull_requests:
-        if one.pull_request.number == number:
-            return one
+def served_pull_request(request: Request) -> tuple[Served, PullRequestView]:
+    """The shared objects, and the review of the open pull request in the path. Raises HTTPException (404)."""
+    one, number = served(request), request.path_params["number"]
+    for view in one.snapshot.pull_requests:
+        if view.pull_request.number == number:
+            return one, view
     raise HTTPException(404, f"no open pull request {number} was reviewed")
 
 
@@ -239,8 +252,9 @@ class FoundChange:
     difference: Difference | None
 
 
-def change_in(one: Served, view: ClusterView, name: str) -> FoundChange:
-    """The offset change of that name. Raises HTTPException (404)."""
+def served_change(request: Request) -> tuple[ClusterView, FoundChange]:
+    """The cluster and the offset change in the path of the request. Raises HTTPException (404)."""
+    (one, view), name = served_cluster(request), request.path_params["operation"]
     record = one.ledger.offset_changes.find(view.cluster, OffsetChangeName(name))
     views = ChangeViews.of(view.cluster, view.plan, one.directory)
     planned, known = views.planned.get(OffsetChangeName(name)), Receipt()
@@ -250,4 +264,4 @@ def change_in(one: Served, view: ClusterView, name: str) -> FoundChange:
         line = planned_line(views, planned)
     else:
         raise HTTPException(404, f"there is no offset change {name!r} on the cluster {view.cluster}")
-    return FoundChange(line, record, known, known.difference or (planned.one.difference if planned else None))
+    return view, FoundChange(line, record, known, known.difference or (planned.one.difference if planned else None))

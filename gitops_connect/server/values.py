@@ -8,7 +8,7 @@ from typing import Any
 
 from gitops_connect.daemon.state import ClusterView, PullRequestView, RepositoryView
 from gitops_connect.errors import LedgerBusy
-from gitops_connect.model.diagnostics import Diagnostics
+from gitops_connect.model.diagnostics import Diagnostic
 from gitops_connect.model.differences import Difference, Direction
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.offset_changes import OffsetChangeRecord
@@ -17,12 +17,11 @@ from gitops_connect.model.restart_records import RestartOutlook, RestartRecord
 from gitops_connect.model.reviewed_plans import Approval
 from gitops_connect.model.status import Conditions, ConnectorStatus, Health, Sync
 from gitops_connect.model.verdicts import VerdictKind
-from gitops_connect.report.offset_change_view import ChangeViews
 from gitops_connect.report.plan_json import without_secrets
 from gitops_connect.report.problems import problem_value
 from gitops_connect.report.words import time_value
 from gitops_connect.server.connector_offsets import ReadOffsets
-from gitops_connect.server.page_values import ChangeLine, ConfigLine, RolloutLine, recorded_line
+from gitops_connect.server.page_values import ChangeLine, ConfigLine, RolloutLine
 
 Value = dict[str, Any]
 
@@ -98,9 +97,9 @@ def condition_values(cluster: ClusterName, conditions: Conditions, of: Connector
     return sorted(found, key=lambda value: (value["connector"], value["type"], value["reason"], value["message"]))
 
 
-def diagnostic_values(diagnostics: Diagnostics, cluster: ClusterName | None) -> list[Value]:
-    """The problems of the documents (None), or those that only a cluster or the ledger reveals."""
-    return [{"cluster": cluster, **problem_value(one)} for one in diagnostics]
+def diagnostic_value(one: Diagnostic, cluster: ClusterName | None = None) -> Value:
+    """A problem of the documents (None), or one that only a cluster or the ledger reveals."""
+    return {"cluster": cluster, **problem_value(one)}
 
 
 def step_value(outcome: StepOutcome) -> Value:
@@ -136,10 +135,6 @@ def journal_values(entries: Iterable[JournalEntry]) -> list[Value]:
         }
         for one in entries
     ]
-
-
-def offset_change_values(views: ChangeViews, records: Iterable[OffsetChangeRecord]) -> list[Value]:
-    return [offset_change_value(recorded_line(views, one), one) for one in records]
 
 
 def offset_change_value(line: ChangeLine, record: OffsetChangeRecord | None) -> Value:
