@@ -47,22 +47,23 @@ class ConnectorDeclaration:
     the config keys whose values are not in the file, each with the expression for its value, or empty. `sensitive`
     are the keys that the file calls secret; if `is_described`, the types of all keys are known. `fields` are the other
     fields of `spec` of a `Connector` document, such as `autoRestart`. `places` has the location of each config key, of
-    each field, and of `labels` and `annotations`. `note` becomes a comment, if it is not empty.
+    each field, and of `labels` and `annotations`. `note` becomes a comment, if it is not empty. A reader fills the
+    mappings while it reads the file.
     """
 
     name: ConnectorName
     format: FileFormat
     location: Location
-    config: Mapping[str, str] = field(repr=False)
+    config: dict[str, str] = field(default_factory=dict, repr=False)
     state: TargetState = TargetState.RUNNING
     cluster: ClusterName | None = None
-    labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    sensitive: frozenset[str] = frozenset()
+    labels: dict[str, str] = field(default_factory=dict)
+    annotations: dict[str, str] = field(default_factory=dict)
+    unknown: dict[str, str] = field(default_factory=dict)
+    sensitive: set[str] = field(default_factory=set)
     secrets: Mapping[str, SecretReference] = field(default_factory=dict)
-    fields: Mapping[str, Any] = field(default_factory=dict, repr=False)
-    places: Mapping[str, Location] = field(default_factory=dict, repr=False)
+    fields: dict[str, Any] = field(default_factory=dict, repr=False)
+    places: dict[str, Location] = field(default_factory=dict, repr=False)
     note: str = ""
     is_described: bool = False
 

@@ -107,10 +107,10 @@ def _declaration(cluster: ClusterName, observed: ObservedConnector, passwords: f
         name=observed.name,
         format=FileFormat.JSON,
         location=Location(f"cluster {cluster}"),
-        config=observed.config,
+        config=dict(observed.config),
         state=_STATES.get(observed.state, TargetState.RUNNING),
         cluster=cluster,
-        sensitive=passwords,
+        sensitive=set(passwords),
         note="" if observed.state in _STATES else note,
         is_described=True,
     )

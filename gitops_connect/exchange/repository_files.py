@@ -56,13 +56,10 @@ class RepositoryFiles:
         for path, one in self.documents:
             if path not in but:
                 found |= {ref.name for ref in secret_references(one).values() if ref.source is SecretSource.ENV}
-                found.update(*(_VARIABLE.findall(str(value)) for value in _config(one).values()))
+                config = one.section("spec").get("config")
+                values = config.values() if isinstance(config, Mapping) else ()
+                found.update(*(_VARIABLE.findall(str(value)) for value in values))
         return found
-
-
-def _config(document: Document) -> Mapping[str, object]:
-    config = document.section("spec").get("config")
-    return config if isinstance(config, Mapping) else {}
 
 
 def read_repository(

@@ -151,14 +151,10 @@ class OutputFiles:
         for path in paths:
             for one in (path, *([offsets_path(path)] if with_offsets else [])):
                 refuse_old(one, force=self.force)
+        has_schema = self.target is TargetFormat.GITOPS_CONNECT and (self.root / SCHEMA_FILE).is_file()
         for each, path in zip(converted, paths, strict=True):
-            text = f"{self._schema_line(path)}{text_of(each.document, self.target)}"
-            write_new(path, text, force=self.force, root=self.root)
-
-    def _schema_line(self, path: Path) -> str:
-        """The line with which editors find the schema that `init` has written into the directory, if it has."""
-        is_document = self.target is TargetFormat.GITOPS_CONNECT
-        return schema_line(self.root, path) if is_document and (self.root / SCHEMA_FILE).is_file() else ""
+            head = schema_line(self.root, path) if has_schema else ""
+            write_new(path, head + text_of(each.document, self.target), force=self.force, root=self.root)
 
 
 def schema_line(root: Path, path: Path) -> str:

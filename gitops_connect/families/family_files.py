@@ -15,18 +15,18 @@ from typing import Any
 import yaml
 
 from gitops_connect.families import field_kinds, sinks
-from gitops_connect.families.family import NO_OFFSET_KEYS, ConnectorClass, Family, Section, UndefinedKeys
+from gitops_connect.families.family import NO_OFFSET_KEYS, ConnectorClass, Family, Section
 from gitops_connect.families.field_kinds import FieldKind
 from gitops_connect.families.log_fields import LogFields
 from gitops_connect.families.offset_keys import ListKey, OffsetKeys, Start, ValueKey, named_in_partitions
-from gitops_connect.families.resume import ALL, ResumeCondition, ResumeMoves, ResumeRule, ResumeRules
+from gitops_connect.families.resume import ALL, ResumeCondition, ResumeRule, ResumeRules
 from gitops_connect.families.shapes import Contradiction, Demand, Shape, ShapeFields
 from gitops_connect.families.ties import Tied
-from gitops_connect.model.differences import Direction
+from gitops_connect.model.differences import Direction, ResumeAspect
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml is ten times as fast."""
-_LISTS_OF_FIELDS = ("position", "measured", "frame", "skipped", "if_both")
+_LOADER: Any = type("_FactsLoader", (getattr(yaml, "CSafeLoader", yaml.SafeLoader),), {})
+"""libyaml is ten times as fast. Lists are read as tuples, which the classes of families have."""
+_LOADER.add_constructor("tag:yaml.org,2002:seq", lambda one, node: tuple(one.construct_sequence(node, deep=True)))
 
 
 def read_family(name: str, module: ModuleType) -> Family:
@@ -40,7 +40,7 @@ def read_family(name: str, module: ModuleType) -> Family:
         for class_name, one in facts["classes"].items()
     }
     units = tuple(getattr(module, unit) for unit in facts.get("units", ()))
-    return Family(1, name, classes, units, _undefined(facts.get("transforms", {})))
+    return Family(1, name, classes, units, facts.get("transforms", {}))
 
 
 class _FamilyReader:
@@ -49,10 +49,10 @@ class _FamilyReader:
         self._conditions = conditions
 
     def connector_class(self, facts: Mapping[str, Any]) -> ConnectorClass:
-        undefined = _undefined(facts.get("undefined", {}))
+        undefined = facts.get("undefined", {})
         resume = self._resume(facts["resume"]) if "resume" in facts else None
         if "sink" in facts:
-            keys = tuple(ValueKey(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("keys", ()))
+            keys = tuple(ValueKey(**one) for one in facts.get("keys", ()))
             sink = sinks.known_sink(resume or sinks.PLAIN, keys, **facts["sink"])
             return replace(sink, undefined=undefined, has_aliases=facts.get("has_aliases", True))
         return ConnectorClass(
@@ -61,7 +61,7 @@ class _FamilyReader:
             self._offset_keys(facts) if "start" in facts else NO_OFFSET_KEYS,
             undefined,
             tuple(Section(**one) for one in facts.get("sections", ())),
-            tuple(facts.get("disabled_by", ())),
+            facts.get("disabled_by", ()),
             facts.get("why_no_tasks", ""),
             self.named(facts.get("shape_of_config")),
         )
@@ -71,44 +71,29 @@ class _FamilyReader:
         modules = (self._module, field_kinds, sinks)
         return None if name is None else next(getattr(one, name) for one in modules if hasattr(one, name))
 
-    def _shape(self, facts: Mapping[str, Any]) -> Shape:
-        lists: dict[str, Any] = {name: tuple(facts.get(name, ())) for name in _LISTS_OF_FIELDS}
-        return Shape(
-            facts["name"],
-            tuple(ShapeFields(self._kinds(one)) for one in facts["partitions"]),
-            self._fields(facts["offset"]),
-            unit=self.named(facts.get("unit")),
-            instead=facts.get("instead", {}),
-            contradictions=tuple(Contradiction(**one) for one in facts.get("contradictions", ())),
-            check=self.named(facts.get("check")),
-            in_snapshot=self.named(facts.get("in_snapshot")),
-            tied=tuple(Tied(**{**one, "keys": tuple(one["keys"])}) for one in facts.get("tied", ())),
-            reads=self.named(facts.get("reads")),
-            demand=Demand(facts.get("demand", "nothing")),
-            log=self._log(facts["log"]) if "log" in facts else None,
-            **lists,
-        )
+    def _with_named(self, facts: Mapping[str, Any], *fields: str) -> dict[str, Any]:
+        """The facts, with what each of these fields names."""
+        return {**facts, **{field: self.named(facts.get(field)) for field in fields}}
 
-    def _log(self, facts: Mapping[str, Any]) -> LogFields:
-        excluded = self.named(facts.get("excluded"))
-        lists = {name: tuple(facts.get(name, ())) for name in ("servers", "isolation")}
-        return LogFields(**{**facts, **lists, "excluded": excluded})
+    def _shape(self, facts: Mapping[str, Any]) -> Shape:
+        found = self._with_named(facts, "unit", "check", "in_snapshot", "reads")
+        found["partitions"] = tuple(ShapeFields(self._kinds(one)) for one in facts["partitions"])
+        found["offset"] = self._fields(facts["offset"])
+        found["contradictions"] = tuple(Contradiction(**one) for one in facts.get("contradictions", ()))
+        found["tied"] = tuple(Tied(**one) for one in facts.get("tied", ()))
+        found["demand"] = Demand(facts.get("demand", "nothing"))
+        found["log"] = LogFields(**self._with_named(facts["log"], "excluded")) if "log" in facts else None
+        return Shape(**found)
 
     def _fields(self, facts: Mapping[str, Any]) -> ShapeFields:
-        return ShapeFields(
-            self._kinds(facts.get("required", {})),
-            self._kinds(facts.get("optional", {})),
-            frozenset(facts.get("nullable", ())),
-            tuple(facts.get("any_of", ())),
-            tuple(facts.get("prefixes", ())),
-            {name: tuple(values) for name, values in facts.get("choices", {}).items()},
-        )
+        kinds = {name: self._kinds(facts.get(name, {})) for name in ("required", "optional")}
+        return ShapeFields(**{**facts, **kinds, "nullable": frozenset(facts.get("nullable", ()))})
 
     def _kinds(self, names: Mapping[str, str]) -> Mapping[str, FieldKind]:
         return {field: self.named(name) for field, name in names.items()}
 
     def _resume(self, facts: Mapping[str, Any]) -> ResumeRules:
-        return ResumeRules(facts["decides"], tuple(self._rules(facts["rules"])), facts.get("unchecked", ""))
+        return ResumeRules(**{**facts, "rules": tuple(self._rules(facts["rules"]))})
 
     def _rules(self, facts: Iterable[Any]) -> Iterator[ResumeRule]:
         """The rules in a list, which may contain further lists, and names of rules in Python.
@@ -119,41 +104,29 @@ class _FamilyReader:
             if isinstance(one, str):
                 yield from self.named(one)
                 continue
-            if isinstance(one, list):
+            if isinstance(one, tuple):
                 yield from self._rules(one)
                 continue
             subject, message = next(iter(one.items()))
             *moves, aspect = subject.split()
-            about = ALL if moves == ["all"] else ResumeMoves(frozenset(Direction[move.upper()] for move in moves))
+            about = ALL.directions if moves == ["all"] else frozenset(Direction[move.upper()] for move in moves)
             when = tuple(self._conditions[name] for name in one.get("when", ()))
-            external = {"external": True} if one.get("external") else {}
-            rule = getattr(about, aspect)(message, when=when, **external)
-            flags = {name: one.get(name, False) for name in ("of_snapshot", "without_log")}
-            yield replace(rule, **flags)
+            flags = {name: one.get(name, False) for name in ("external", "of_snapshot", "without_log")}
+            yield ResumeRule(ResumeAspect[aspect.upper()], about, message, when, **flags)
 
     def _offset_keys(self, facts: Mapping[str, Any]) -> OffsetKeys:
-        unused = facts.get("unused")
-        return OffsetKeys(
-            Start(**facts["start"]), tuple(map(self._key, facts["keys"])), (unused[0], unused[1]) if unused else None
-        )
+        return OffsetKeys(Start(**facts["start"]), tuple(map(self._key, facts["keys"])), facts.get("unused"))
 
     def _key(self, facts: Mapping[str, Any]) -> ValueKey | ListKey:
-        keys, more = tuple(facts["keys"]), {name: one for name, one in facts.items() if name != "keys"}
-        if "named" in more:
-            return named_in_partitions(more["named"], *keys, also=more.get("also", ""))
-        if "listed" in more:
-            return ListKey(keys, more.pop("listed"), **more)
-        return ValueKey(keys, **{**more, "pairs": self.named(more.get("pairs"))})
+        if "named" in facts:
+            return named_in_partitions(facts["named"], *facts["keys"], also=facts.get("also", ""))
+        return ListKey(**facts) if "noun" in facts else ValueKey(**self._with_named(facts, "pairs"))
 
 
-def _conditions(facts: Mapping[str, Mapping[str, list[str]]]) -> Mapping[str, ResumeCondition]:
+def _conditions(facts: Mapping[str, Mapping[str, Iterable[str]]]) -> Mapping[str, ResumeCondition]:
     """Each condition by its name, and its opposite after `not`."""
     found = {
         name: ResumeCondition(tuple((key, frozenset(values)) for key, values in one.items()))
         for name, one in facts.items()
     }
     return found | {f"not {name}": ~one for name, one in found.items()}
-
-
-def _undefined(facts: Mapping[str, list[str]]) -> UndefinedKeys:
-    return {source: tuple(patterns) for source, patterns in facts.items()}

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-RESET_FIRST = "to start without offsets, remove them with an OffsetChange (operation: reset) in the same commit"
 _SEED = (
     "to continue from the current offsets, run `{save}`, replace {before} with {after} in FILE, and set these"
     " offsets with an OffsetChange in the same commit"

@@ -22,7 +22,6 @@ from gitops_connect.families import (
 )
 from gitops_connect.families.family import Config, ConnectorClass, Family, Section, class_names
 from gitops_connect.families.family_files import read_family
-from gitops_connect.families.offset_keys import OffsetKeys
 from gitops_connect.families.shapes import Shape, ShapeFields
 from gitops_connect.model.manifests import OffsetSchema
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS, Unit
@@ -80,10 +79,6 @@ class Registry:
 
     def shape(self, config: Config) -> Shape | None:
         return self.of(config).shape_for(config)
-
-    def offset_keys(self, config: Config) -> OffsetKeys:
-        """The keys that decide which offsets a connector with that config reads."""
-        return self.of(config).offset_keys
 
     def is_sink(self, config: Config) -> bool:
         """Whether the connector has the offsets of a consumer group."""

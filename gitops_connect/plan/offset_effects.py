@@ -99,7 +99,7 @@ def _of_config(situation: Situation, step: Step) -> tuple[OffsetEffect, ...]:
         return ()
     hidden = step.sensitive | {change.key for change in step.changes if change.sensitive}
     before, after = (_OffsetConfig(step.connector, config, hidden) for config in (observed.config, step.config))
-    known = situation.families.offset_keys(after.config)
+    known = situation.families.of(after.config).offset_keys
     stores = tuple(_of_stores(situation, before, after, known.start))
     other_class = tuple(_of_class(situation.families, before, after))
     return stores + (other_class or tuple(_of_keys(known, before, after)))
@@ -247,7 +247,7 @@ def _likeness(new: DesiredConnector, old: ObservedConnector) -> float:
 def _of_rename(situation: Situation, step: Step, old: ConnectorName) -> tuple[OffsetEffect, ...]:
     before = _OffsetConfig(old, situation.observed.connectors[old].config, step.sensitive)
     after = _OffsetConfig(step.connector, step.config, step.sensitive)
-    known = situation.families.offset_keys(after.config)
+    known = situation.families.of(after.config).offset_keys
     hint = _SAVE_FIRST.format(save=_save(old), new=after.name)
     if situation.families.is_sink(after.config):
         return tuple(replace(one, hint=hint if one.hint else "") for one in _of_keys(known, before, after))

@@ -5,7 +5,7 @@ Both tools end with 0 after most errors and only log them. So the log goes to st
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,7 +59,7 @@ def produce_arguments(state: State, topic: str, key_separator: str | None) -> tu
     # A line that is typed is sent at once: the tool's default for linger.ms (--timeout) is one second.
     return (
         *("org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", state.broker.address, f"--topic={topic}"),
-        *("--timeout", "0", *_each("--reader-property", properties)),
+        *("--timeout", "0", *(word for one in properties for word in ("--reader-property", one))),
     )
 
 
@@ -73,13 +73,8 @@ def consume_arguments(state: State, topic: str, options: ConsumeOptions) -> tupl
         *("org.apache.kafka.tools.consumer.ConsoleConsumer", "--bootstrap-server", state.broker.address),
         *(f"--topic={topic}", *(["--from-beginning"] if options.from_beginning else [])),
         *(argument for name, value in limits if value is not None for argument in (name, str(value))),
-        *_each("--formatter-property", properties),
+        *(word for one in properties for word in ("--formatter-property", one)),
     )
-
-
-def _each(option: str, values: Iterable[str]) -> Iterator[str]:
-    for value in values:
-        yield from (option, value)
 
 
 def check_topic(directory: Path, topic: str) -> None:

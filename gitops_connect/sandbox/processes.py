@@ -59,22 +59,18 @@ def is_running(process: ProcessId) -> bool:
 
 
 def _find(process: ProcessId) -> psutil.Process | None:
+    """The process, if it runs. An ended child of this process is reaped, so that it does not stay a zombie."""
     try:
         found = psutil.Process(process.pid)
         if abs(found.create_time() - process.started) > _SAME_START:
             return None
         if found.status() != psutil.STATUS_ZOMBIE or found.num_threads() > 1:
             return found
-        _reap(process.pid)
+        with contextlib.suppress(ChildProcessError):  # other processes reap their own children
+            os.waitpid(process.pid, os.WNOHANG)
     except psutil.NoSuchProcess:
         pass
     return None
-
-
-def _reap(pid: int) -> None:
-    """Reap an ended child of this process, so that it does not stay a zombie."""
-    with contextlib.suppress(ChildProcessError):  # other processes reap their own children
-        os.waitpid(pid, os.WNOHANG)
 
 
 def kill(process: ProcessId) -> None:

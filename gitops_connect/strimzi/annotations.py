@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from posixpath import dirname
@@ -100,28 +100,26 @@ class Request:
         return _place(self.key.pairs[0][0])
 
 
-def _read_requests(
-    resource: Document, connectors: Collection[ConnectorName], *, is_mirror: bool
-) -> Iterator[Request | AnnotationWarning]:
-    """The requests of a resource that declares these connectors, and what is wrong with its annotations."""
-    reader = _AnnotationReader(resource, connectors, annotations_of(resource))
-    if is_mirror:
-        yield from reader.mirror_offsets()
-    elif OFFSETS in reader.annotations:
-        yield reader.offsets(next(iter(connectors)), OFFSETS)
-    restarts = _MIRROR_RESTARTS if is_mirror else _CONNECTOR_RESTARTS
-    for key, action in restarts.items():
-        if key in reader.annotations:
-            yield reader.mirror_restart(key, action) if is_mirror else reader.connector_restart(key, action)
-
-
 @dataclass(frozen=True, slots=True)
 class _AnnotationReader:
     resource: Document
-    connectors: Collection[ConnectorName]
+    cluster: ClusterName
+    connectors: Mapping[ConnectorName, ConnectorSpec]
     annotations: Mapping[str, str]
 
-    def mirror_offsets(self) -> Iterator[Request | AnnotationWarning]:
+    def requests(self) -> Iterator[Request | AnnotationWarning]:
+        """The requests of the resource, and what is wrong with its annotations."""
+        is_mirror = self.resource.value.get("kind") != KAFKA_CONNECTOR
+        if is_mirror:
+            yield from self._mirror_offsets()
+        elif OFFSETS in self.annotations:
+            yield self._offsets(next(iter(self.connectors)), OFFSETS)
+        restarts = _MIRROR_RESTARTS if is_mirror else _CONNECTOR_RESTARTS
+        for key, action in restarts.items():
+            if key in self.annotations:
+                yield self._mirror_restart(key, action) if is_mirror else self._connector_restart(key, action)
+
+    def _mirror_offsets(self) -> Iterator[Request | AnnotationWarning]:
         offsets, name = self.annotations.get(OFFSETS), self.annotations.get(MIRROR_CONNECTOR)
         if offsets is None and name is None:
             return
@@ -130,7 +128,7 @@ class _AnnotationReader:
             connector = next((one for one in self.connectors if one == name), None)
             key, missing = (MIRROR_CONNECTOR, OFFSETS) if offsets is None else (OFFSETS, MIRROR_CONNECTOR)
             why = f"missing annotation {missing} in {self.resource.value.get('kind')} CR"
-            yield self._warning(key, action, connector, failed(action, connector or "", why))
+            yield self._failed(key, action, connector, why)
             return
         names = {part.strip() for part in name.split(",")}
         chosen = sorted(self.connectors) if name == "*" else [one for one in self.connectors if one in names]
@@ -138,20 +136,19 @@ class _AnnotationReader:
         if unknown:
             expected = f"expected one of {self._names}, several of them with commas, or *"
             why = f"unknown connector {unknown[0]!r} in the annotation {MIRROR_CONNECTOR}, {expected}"
-            yield self._warning(MIRROR_CONNECTOR, action, None, failed(action, "", why))
+            yield self._failed(MIRROR_CONNECTOR, action, None, why)
             return
-        yield from (self.offsets(connector, OFFSETS, MIRROR_CONNECTOR) for connector in chosen)
+        yield from (self._offsets(connector, OFFSETS, MIRROR_CONNECTOR) for connector in chosen)
 
-    def offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
+    def _offsets(self, connector: ConnectorName, *keys: str) -> Request | AnnotationWarning:
         value = self.annotations[OFFSETS]
         action = _OFFSET_ACTIONS.get(value)
         if action is None:
             why = f"unknown value {value!r} of the annotation {OFFSETS}, expected one of {', '.join(_OFFSET_ACTIONS)}"
-            unknown = AnnotationAction.LIST
-            return self._warning(OFFSETS, unknown, connector, failed(unknown, connector, why))
+            return self._failed(OFFSETS, AnnotationAction.LIST, connector, why)
         return Request(self._key(*keys), action, connector)
 
-    def connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
+    def _connector_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
         """Proposal 007: a restart has any value, and a restart of a task its number."""
         connector, value = next(iter(self.connectors)), self.annotations[key]
         if action is AnnotationAction.RESTART:
@@ -160,7 +157,7 @@ class _AnnotationReader:
             return Request(self._key(key), action, connector, task=int(value))
         return self._bad_restart(key, action, connector, "expected the number of a task")
 
-    def mirror_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
+    def _mirror_restart(self, key: str, action: AnnotationAction) -> Request | AnnotationWarning:
         """The value is the name of a connector, then `:` and the number of a task or options of the restart."""
         value = self.annotations[key]
         before, _, rest = value.rpartition(":")
@@ -180,13 +177,14 @@ class _AnnotationReader:
         self, key: str, action: AnnotationAction, connector: ConnectorName | None, expected: str
     ) -> AnnotationWarning:
         why = f"the value of the annotation {key}: {self.annotations[key]!r}, {expected}"
-        return self._warning(key, action, connector, failed(action, connector or "", why))
+        return self._failed(key, action, connector, why)
 
-    def _warning(
-        self, key: str, action: AnnotationAction, connector: ConnectorName | None, message: str
+    def _failed(
+        self, key: str, action: AnnotationAction, connector: ConnectorName | None, why: str
     ) -> AnnotationWarning:
+        message, where = failed(action, connector or "", why), self.resource.locate(_place(key))
         request = " ".join((*identity(self.resource), key))
-        return AnnotationWarning(action, message, self.resource.locate(_place(key)), request, connector=connector)
+        return AnnotationWarning(action, message, where, request, self.cluster, connector)
 
     def _key(self, *keys: str) -> AnnotationKey:
         return AnnotationKey(*identity(self.resource), tuple((key, self.annotations[key]) for key in sorted(keys)))
@@ -241,8 +239,8 @@ def find_annotated(documents: Documents, options: StrimziOptions) -> Iterator[An
 
 
 def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource | None:
-    known = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}
-    if resource.value.get("kind") == CONFIG_MAP or known.isdisjoint(annotations_of(resource)):
+    known, annotations = {OFFSETS, MIRROR_CONNECTOR, *_MIRROR_RESTARTS}, annotations_of(resource)
+    if resource.value.get("kind") == CONFIG_MAP or known.isdisjoint(annotations):
         return None
     connect = connect_cluster(resource)
     if connect is None:
@@ -251,9 +249,8 @@ def _annotated(resource: Document, options: StrimziOptions) -> AnnotatedResource
     connectors = {one.name: one for one in expand(resource, options).connectors}
     if not connectors:
         return None
-    is_mirror = resource.value.get("kind") != KAFKA_CONNECTOR
-    found = list(_read_requests(resource, connectors, is_mirror=is_mirror))
-    warnings = tuple(replace(one, cluster=cluster) for one in found if isinstance(one, AnnotationWarning))
+    found = list(_AnnotationReader(resource, cluster, connectors, annotations).requests())
+    warnings = tuple(one for one in found if isinstance(one, AnnotationWarning))
     requests = tuple(one for one in found if isinstance(one, Request))
     return AnnotatedResource(resource, cluster, connectors, requests, warnings)
 

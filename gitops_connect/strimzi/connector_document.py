@@ -142,6 +142,7 @@ def _config(
 # Source: `OrderedProperties.addIterablePairs` of Strimzi, which uses Java's `String.valueOf`.
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
+_REJECTED = {int: "an integer of more than 64 bits", type(None): "empty", list: "a list"}
 
 
 def as_text(value: object) -> str:
@@ -153,16 +154,10 @@ def as_text(value: object) -> str:
             return str(value).lower()
         case int() if _LEAST <= value <= _MOST:
             return str(value)
-        case int():
-            raise ValueError("an integer of more than 64 bits")
         case float():
             return java_double(value)
-        case None:
-            raise ValueError("empty")
-        case list():
-            raise ValueError("a list")
         case _:
-            raise ValueError("a mapping")
+            raise ValueError(_REJECTED.get(type(value), "a mapping"))
 
 
 # Adds the converters that Strimzi sets in the workers of a `KafkaMirrorMaker2`, and that other workers do not have.

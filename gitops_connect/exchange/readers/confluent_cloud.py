@@ -8,7 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from gitops_connect.documents.fields import CLASS
-from gitops_connect.exchange.readers.reading import Draft, Findings
+from gitops_connect.exchange.declarations import ConnectorDeclaration
+from gitops_connect.exchange.readers.reading import Findings
 from gitops_connect.model.findings import word_or_kind
 
 _TABLE = tomllib.loads(files("gitops_connect.exchange.readers").joinpath("confluent_cloud.toml").read_text("utf-8"))
@@ -17,7 +18,7 @@ _PREFIX = "confluent."
 """Keys such as `confluent.custom.plugin.id`: they say how Confluent Cloud runs the connector."""
 
 
-def translate(draft: Draft, findings: Findings) -> None:
+def translate(draft: ConnectorDeclaration, findings: Findings) -> None:
     """Replace a managed class, and the keys that its plugin does not have. The class of a custom plugin is kept."""
     managed = draft.config.get(CLASS, "")
     row = _PLUGINS.get(managed, {})
@@ -36,6 +37,6 @@ def translate(draft: Draft, findings: Findings) -> None:
         summary = f"only Confluent Cloud has {', '.join(map(repr, rest))}: left out"
         hint = "set key.converter and value.converter if the workers have other ones, and check what the rest meant"
         findings.warning("convert/unknown-field", summary, draft.location, hint)
-    draft.config |= {CLASS: row.get("class", managed), **row.get("set", {})} if managed else {}
+    draft.config.update({CLASS: row.get("class", managed), **row.get("set", {})} if managed else {})
     missing = [key for key in row.get("missing", ()) if key not in draft.config and key not in draft.unknown]
-    draft.unknown |= dict.fromkeys(missing, "")
+    draft.unknown.update(dict.fromkeys(missing, ""))

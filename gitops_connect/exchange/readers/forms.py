@@ -8,14 +8,25 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.recognition import CONFLUENT
-from gitops_connect.exchange.declarations import FileFormat, reference_of
-from gitops_connect.exchange.readers.reading import Draft, ExpressionOf, Findings, Part, add_config, state_of, texts_of
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, reference_of
+from gitops_connect.exchange.readers import jikkou
+from gitops_connect.exchange.readers.reading import (
+    ExpressionOf,
+    Findings,
+    Part,
+    add_config,
+    leave_out,
+    state_of,
+    texts_of,
+)
+from gitops_connect.model.names import ClusterName
+from gitops_connect.model.suggestions import did_you_mean
 
 _CLASS_NAME = re.compile(r"[\w.$]*(?:Connector|Source|Sink)", re.ASCII)
 _EXPRESSION = "{{"
@@ -55,9 +66,7 @@ class Form:
 
 
 _TABLE = tomllib.loads(files("gitops_connect.exchange.readers").joinpath("forms.toml").read_text("utf-8"))
-*_FORMS, _ENTRY = map(Form.of, _TABLE["form"])
-
-
+_JIKKOU, *_FORMS, _ENTRY = map(Form.of, _TABLE["form"])
 _MARKS = {CLASS, *(path[0] for path in _ENTRY.fields["config"]), *(field for one in _FORMS for field in one.match)}
 """Every connector has one of these fields: other mappings are passed by fast."""
 
@@ -68,6 +77,11 @@ def read(part: Part, findings: Findings) -> bool:
     if form is not None:
         _read(form, part, "", findings)
     return form is not None
+
+
+def read_jikkou(part: Part, findings: Findings) -> None:
+    """Read a `KafkaConnector` of Jikkou."""
+    _read(_JIKKOU, part, "", findings)
 
 
 def read_nested(part: Part, findings: Findings) -> bool:
@@ -113,16 +127,15 @@ def _read(form: Form, part: Part, key: str, findings: Findings) -> None:
         findings.warning("convert/name", summary, part.location, "add a field `name` if this is not its name")
     if not is_flat:
         _warn_of_rest(form, part, findings)
-    draft.state = state_of(form.get(part, "state"), findings)
-    draft.cluster = form.get(part, "cluster").text or ""
     expression_of = _expression if form.is_template else None
     add_config(draft, part if is_flat else config, findings, expression_of)
     for field in _FIELDS if not is_flat else ():
         _add_field(draft, field, form.get(part, field), expression_of, findings)
     _add_restarts(draft, form.get(part, "restart"), findings)
-    draft.labels = texts_of(form.get(part, "labels"), findings)
-    draft.annotations = _annotations(form.get(part, "annotations"), findings)
-    findings.declare(draft)
+    _add_texts(draft, form.get(part, "labels"), form.get(part, "annotations"), findings)
+    cluster, state = form.get(part, "cluster").text, state_of(form.get(part, "state"), findings)
+    draft = replace(draft, cluster=ClusterName(cluster) if cluster else None, state=state)
+    findings.declare(jikkou.complete(draft, part, findings) if form is _JIKKOU else draft)
 
 
 def _expression(value: object) -> str | None:
@@ -147,11 +160,14 @@ def _warn_of_rest(form: Form, part: Part, findings: Findings) -> None:
             if here in above and isinstance(value.value, Mapping):
                 rest.append((here, value))
             else:
-                summary = f"{'.'.join(here)!r} of {form.what} has no counterpart: it is left out"
+                similar = did_you_mean(key, [one[len(path)] for one in known if one[: len(path)] == path])
+                summary = f"{'.'.join(here)!r} of {form.what} has no counterpart: it is left out{similar}"
                 findings.warning("convert/unknown-field", summary, value.location)
 
 
-def _add_field(draft: Draft, field: str, value: Part, expression_of: ExpressionOf, findings: Findings) -> None:
+def _add_field(
+    draft: ConnectorDeclaration, field: str, value: Part, expression_of: ExpressionOf, findings: Findings
+) -> None:
     key, text = _FIELDS[field], value.text
     if text is None:
         return
@@ -167,7 +183,7 @@ def _add_field(draft: Draft, field: str, value: Part, expression_of: ExpressionO
     draft.unknown.pop(key, None)
 
 
-def _add_restarts(draft: Draft, policy: Part, findings: Findings) -> None:
+def _add_restarts(draft: ConnectorDeclaration, policy: Part, findings: Findings) -> None:
     """Confluent's policy as `autoRestart`. Without one, both restart failed tasks."""
     if policy.value is None:
         return
@@ -181,12 +197,11 @@ def _add_restarts(draft: Draft, policy: Part, findings: Findings) -> None:
     draft.places["autoRestart"] = policy.location
 
 
-def _annotations(part: Part, findings: Findings) -> dict[str, str]:
-    """The annotations of the user: not a copy of the resource, with its secrets, and not those of the operator."""
-    kept = texts_of(part, findings)
-    for key in [key for key in kept if key.startswith((CONFLUENT, "kubectl.kubernetes.io/"))]:
-        del kept[key]
-        if key.startswith(CONFLUENT):
-            summary = f"only Confluent's operator uses {key!r}: it is left out"
-            findings.warning("convert/unknown-field", summary, part.get(key).location)
-    return kept
+def _add_texts(draft: ConnectorDeclaration, labels: Part, annotations: Part, findings: Findings) -> None:
+    """Labels and annotations of the user: no copy of the resource, with its secrets, and none of the operator's."""
+    draft.labels.update(texts_of(labels, findings))
+    kept = texts_of(annotations, findings).items()
+    draft.annotations.update({key: text for key, text in kept if not key.startswith("kubectl.kubernetes.io/")})
+    leave_out(draft.annotations, CONFLUENT, "Confluent's operator", annotations, findings)
+    for name, one in (("labels", labels), ("annotations", annotations)):
+        draft.places.setdefault(name, one.location)

@@ -15,6 +15,7 @@ _MAX_DEPTH = 50
 _BRACKETS = {"(": ")", "[": "]", "{": "}"}
 _SPACE = re.compile(r"(?:\s++|#[^\n]*+|//[^\n]*+|/\*.*?\*/)*+", re.DOTALL)
 _INLINE = re.compile(r"(?:[ \t\r]++|/\*.*?\*/)*+", re.DOTALL)
+_COMMA = re.compile(rf"{_SPACE.pattern}(?:,{_SPACE.pattern})?", re.DOTALL)
 _COMMENT = re.compile(r"#[^\n]*+|//[^\n]*+|/\*.*?\*/", re.DOTALL)
 _PLAIN = re.compile(r'[^"<#/(){}\[\],\n]++')
 """Characters that neither begin nor end anything."""
@@ -44,13 +45,8 @@ class NotHcl(Exception):
 # Each of these functions returns the index after something that begins at an index. It raises NotHcl if there is none.
 
 
-def _skip_space(text: str, at: int) -> int:
-    found = _SPACE.match(text, at)
-    return found.end() if found else at
-
-
-def _skip_inline(text: str, at: int) -> int:
-    found = _INLINE.match(text, at)
+def _skip(text: str, at: int, what: re.Pattern[str] = _SPACE) -> int:
+    found = what.match(text, at)
     return found.end() if found else at
 
 
@@ -182,7 +178,7 @@ def number_text(digits: str) -> str:
 def _value(text: str, start: int, end: int, *, is_nested: bool) -> Value:
     raw = text[start:end]
     if raw in _WORDS or (_NUMBER.fullmatch(raw) and len(raw) <= _LONGEST_NUMBER):
-        return _word(raw, start)
+        return Null(start) if raw == "null" else Literal(raw if raw in _WORDS else number_text(raw), start)
     if raw[0] == '"' and _end_of_string(text, start) == end:
         return _quoted(raw, start)
     if _HEREDOC.match(raw + "\n") and _end_of_heredoc(text, start) == end:
@@ -190,12 +186,6 @@ def _value(text: str, start: int, end: int, *, is_nested: bool) -> Value:
     if raw[0] == "{" and not _FOR.match(raw) and _end_of_brackets(text, start) == end:
         return Object(() if is_nested else tuple(_items(text, start + 1, end - 1)), start)
     return Unknown(" ".join(raw.split()), start)
-
-
-def _word(raw: str, at: int) -> Literal | Null:
-    if raw == "null":
-        return Null(at)
-    return Literal(raw if raw in _WORDS else number_text(raw), at)
 
 
 def _quoted(raw: str, at: int) -> Literal | Unknown:
@@ -228,27 +218,25 @@ def _heredoc(raw: str, at: int) -> Literal | Unknown:
 
 
 def _items(text: str, start: int, end: int) -> Iterator[tuple[Literal | Unknown, Value]]:
-    at = _skip_space(text, start)
+    at = _skip(text, start)
     while at < end:
         key, at = _key(text, at)
-        at = _skip_space(text, at)
+        at = _skip(text, at)
         if text[at] not in "=:":
             raise NotHcl("expected = or : after the key", at)
-        value, at = value_at(text, _skip_space(text, at + 1), is_nested=True)
+        value, at = value_at(text, _skip(text, at + 1), is_nested=True)
         yield key, value
-        at = _skip_space(text, at)
-        at = _skip_space(text, at + 1) if text[at] == "," else at
+        at = _skip(text, at, _COMMA)
 
 
 def elements(text: str, start: int) -> list[Value]:
     """The items of a list, or the arguments of a function: `start` is the index of the bracket. Raises NotHcl."""
     found: list[Value] = []
-    at = _skip_space(text, start + 1)
+    at = _skip(text, start + 1)
     while at < len(text) and text[at] not in ")]":
         value, at = value_at(text, at)
         found.append(value)
-        at = _skip_space(text, at)
-        at = _skip_space(text, at + 1) if text.startswith(",", at) else at
+        at = _skip(text, at, _COMMA)
     return found
 
 
@@ -284,20 +272,20 @@ class Attribute:
 def items(text: str, start: int = 0, end: int | None = None) -> Iterator[HclBlock | Attribute]:
     """The blocks and attributes of a file, or of a block. Raises NotHcl."""
     end = len(text) if end is None else end
-    at = _skip_space(text, start)
+    at = _skip(text, start)
     while at < end:
         name = _NAME.match(text, at)
         if name is None:
             raise NotHcl("expected the name of an attribute or the type of a block", at)
-        following = _skip_inline(text, name.end())
+        following = _skip(text, name.end(), _INLINE)
         if text.startswith("=", following) and not text.startswith("==", following):
-            value, after = value_at(text, _skip_inline(text, following + 1))
+            value, after = value_at(text, _skip(text, following + 1, _INLINE))
             yield Attribute(name.group(), value)
         else:
             block = _block(text, name.group(), at, following)
             yield block
             after = block.end + 1
-        at = _skip_space(text, after)
+        at = _skip(text, after)
 
 
 def _block(text: str, kind: str, at: int, following: int) -> HclBlock:
@@ -305,15 +293,12 @@ def _block(text: str, kind: str, at: int, following: int) -> HclBlock:
     while not text.startswith("{", following):
         label, after = _label(text, following)
         labels.append(label)
-        following = _skip_inline(text, after)
+        following = _skip(text, after, _INLINE)
     return HclBlock(kind, tuple(labels), at, following + 1, _end_of_brackets(text, following) - 1)
 
 
 def _label(text: str, at: int) -> tuple[str, int]:
-    if text.startswith('"', at):
-        end = _end_of_string(text, at)
-        value, _ = value_at(text[at:end], 0)
-        return value.text if isinstance(value, Literal) else "", end
-    if found := _NAME.match(text, at):
-        return found.group(), found.end()
-    raise NotHcl("expected = after the name of an attribute, or { after the type of a block", at)
+    if not text.startswith('"', at) and not _NAME.match(text, at):
+        raise NotHcl("expected = after the name of an attribute, or { after the type of a block", at)
+    label, end = _key(text, at)
+    return label.text if isinstance(label, Literal) else "", end

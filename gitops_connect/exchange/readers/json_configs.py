@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.exchange.declarations import FileFormat
-from gitops_connect.exchange.readers.reading import Draft, Findings, Part, add_config, state_of, warn_of_unknown
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
+from gitops_connect.exchange.readers.reading import Findings, Part, add_config, state_of, warn_of_unknown
 
 _BODY = (NAME, "config", "initial_state", "tasks", "type")
 """Fields of `CreateConnectorRequest` and `ConnectorInfo`. The last two say what the worker made of the config."""
@@ -46,14 +47,15 @@ def _is_body(value: Mapping[str, Any]) -> bool:
     return CLASS in config or (NAME in value and not any(isinstance(one, list | dict) for one in config.values()))
 
 
-def _read_body(part: Part, findings: Findings) -> Draft | None:
+def _read_body(part: Part, findings: Findings) -> ConnectorDeclaration | None:
     name = part.get(NAME).text or part.get("config", NAME).text or findings.given
     draft = findings.draft(name, FileFormat.JSON, part.location, hint=_NO_NAME)
     warn_of_unknown(part, _BODY, "a connector in JSON", findings)
-    if draft is not None:
-        draft.state = state_of(part.get("initial_state"), findings)
-        add_config(draft, part.get("config"), findings)
-        findings.declare(draft)
+    if draft is None:
+        return None
+    draft = replace(draft, state=state_of(part.get("initial_state"), findings))
+    add_config(draft, part.get("config"), findings)
+    findings.declare(draft)
     return draft
 
 
@@ -86,7 +88,5 @@ def _read_expanded(part: Part, findings: Findings) -> None:
         summary = f"the connector was {state.value}, which does not show its target state: `running` is assumed"
         findings.warning("convert/state", summary, state.location, "set the state in the new file")
         return
-    declared = findings.declarations[-1]
-    if declared.location == draft.location:
-        draft.state = state_of(state, findings)
-        findings.declarations[-1] = draft.finish()
+    if findings.declarations[-1] is draft:
+        findings.declarations[-1] = replace(draft, state=state_of(state, findings))

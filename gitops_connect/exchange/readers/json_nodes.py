@@ -51,56 +51,46 @@ class _JsonComposer:
         if self._count > MAX_VALUES:
             raise too_many_values(place)
         if self._takes("{"):
-            return MappingNode(tuple(self._pairs(depth + 1)), None, place)
+            return MappingNode(tuple(self._pair(depth + 1) for _ in self._until("}")), None, place)
         if self._takes("["):
-            return SequenceNode(tuple(self._items(depth + 1)), None, place)
+            return SequenceNode(tuple(self._node(depth + 1) for _ in self._until("]")), None, place)
         return self._scalar(place)
 
     def _scalar(self, place: tuple[int, int]) -> ScalarNode:
         if found := _STRING.match(self._text, self._at):
             self._at = found.end()
-            return ScalarNode(self._decoded(found.group(), place), plain=False, tag=None, place=place)
+            value = str(json.loads(found.group()))
+            if _SURROGATE.search(value):
+                raise Refused("convert/syntax", "the string has half of a surrogate pair (\\ud800 to \\udfff)", place)
+            return ScalarNode(value, plain=False, tag=None, place=place)
         if found := _WORD.match(self._text, self._at):
             self._at = found.end()
             return ScalarNode(found.group(), plain=True, tag=None, place=place)
         raise self._unexpected("a value")
 
-    def _decoded(self, literal: str, place: tuple[int, int]) -> str:
-        value = str(json.loads(literal))
-        if _SURROGATE.search(value):
-            raise Refused("convert/syntax", "the string has half of a surrogate pair (\\ud800 to \\udfff)", place)
-        return value
-
-    def _pairs(self, depth: int) -> list[tuple[Node, Node]]:
-        pairs: list[tuple[Node, Node]] = []
-        while not self._closes("}", is_first=not pairs):
-            self._skip()
-            if not _STRING.match(self._text, self._at):
-                raise self._unexpected("a key in double quotes")
-            key = self._scalar(self._place())
-            self._skip()
-            if not self._takes(":"):
-                raise self._unexpected("a colon")
-            pairs.append((key, self._node(depth)))
-        return pairs
-
-    def _items(self, depth: int) -> list[Node]:
-        items: list[Node] = []
-        while not self._closes("]", is_first=not items):
-            items.append(self._node(depth))
-        return items
-
-    def _closes(self, bracket: str, *, is_first: bool) -> bool:
-        """Take the bracket and return True, or take the comma between two values."""
+    def _pair(self, depth: int) -> tuple[Node, Node]:
         self._skip()
-        if self._takes(bracket):
-            return True
-        if not is_first and not self._takes(","):
-            raise self._unexpected(f"a comma or {bracket}")
-        return False
+        if not _STRING.match(self._text, self._at):
+            raise self._unexpected("a key in double quotes")
+        key = self._scalar(self._place())
+        if not self._takes(":"):
+            raise self._unexpected("a colon")
+        return key, self._node(depth)
 
-    def _takes(self, character: str) -> bool:
-        if not self._text.startswith(character, self._at):
+    def _until(self, bracket: str) -> Iterator[None]:
+        """One step for each value up to the bracket. Takes the commas between the values, and the bracket."""
+        if self._takes(bracket):
+            return
+        yield
+        while not self._takes(bracket):
+            if not self._takes(","):
+                raise self._unexpected(f"a comma or {bracket}")
+            yield
+
+    def _takes(self, sign: str) -> bool:
+        """Take the sign, if it is next after whitespace."""
+        self._skip()
+        if not self._text.startswith(sign, self._at):
             return False
         self._at += 1
         return True

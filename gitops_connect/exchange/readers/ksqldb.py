@@ -12,12 +12,13 @@ from typing import NamedTuple
 from gitops_connect.documents.encoding import Refused, decode
 from gitops_connect.documents.fields import CLASS, TASKS
 from gitops_connect.documents.load import MAX_SIZE
-from gitops_connect.exchange.declarations import FileFormat
-from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
+from gitops_connect.exchange.readers.reading import MAX_KEYS, Findings, LineStarts, too_many
 from gitops_connect.families.jdbc import CONFLUENT_SOURCE
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.java_numbers import java_double
+from gitops_connect.model.names import ConnectorName
 
 _COMMENT = r"--[^\r\n]*+|/\*.*?\*/"
 _TEXTS = r"""'(?P<string>[^']*+(?:''[^']*+)*+)'|`(?P<exact>[^`]*+(?:``[^`]*+)*+)`|"(?P<quoted>[^"]*+(?:""[^"]*+)*+)\""""
@@ -180,7 +181,7 @@ class _KsqlReader:
             self.findings.note("convert/unknown-field", summary, where)
         name = self._name(rest.take("a name", "exact", "quoted", "word"))
         self.findings.begin(name)
-        draft = Draft(name, FileFormat.KSQLDB, where)
+        draft = ConnectorDeclaration(ConnectorName(name), FileFormat.KSQLDB, where)
         if not rest.take_words("WITH"):
             raise _NotSql("WITH", rest.next())
         rest.take_sign("(")
@@ -199,11 +200,13 @@ class _KsqlReader:
         self.findings.warning("convert/name", summary, self._where(token))
         return token.text.upper()
 
-    def _property(self, draft: Draft) -> None:
+    def _property(self, draft: ConnectorDeclaration) -> None:
         rest = self.tokens
         token = rest.take("a config key", "string", "exact", "quoted", "word")
         key = token.text.upper() if token.kind == "word" else token.text
-        draft.place(key, self._where(token))
+        draft.places[key] = self._where(token)
+        if len(draft.places) > MAX_KEYS:
+            raise too_many(draft.places[key])
         if key in draft.config or key in draft.unknown:
             raise _NotSql(f"each key once, and {key!r} repeats", token)
         rest.take_sign("=")
@@ -248,7 +251,7 @@ class _KsqlReader:
         return Location(self.findings.path, *self.tokens.lines.place(token.at))
 
 
-def _add_key_of_jdbc(draft: Draft) -> None:
+def _add_key_of_jdbc(draft: ConnectorDeclaration) -> None:
     """What ksqlDB sends for a JDBC source (`JdbcSource.resolveConfigs`): one task, and transforms instead of `key`."""
     if draft.config.get(CLASS) != CONFLUENT_SOURCE:
         return

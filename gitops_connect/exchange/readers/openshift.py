@@ -28,20 +28,15 @@ def is_template(part: Part) -> bool:
 def objects(part: Part, findings: Findings) -> Iterator[Document]:
     """The objects of a template. Parameters without a value, and those of secrets, are unknown. Raises Refused."""
     parameters = {name: one for one in part.get("parameters").items() if (name := one.get("name").text)}
-    known = {
-        name: text for name, one in parameters.items() if (text := _known(name, one.get("value").text)) is not None
-    }
+    # The value of a secret is not used: in another place it is not recognized as one.
+    texts = {name: one.get("value").text for name, one in parameters.items() if not is_sensitive_key(name)}
+    known = {name: text for name, text in texts.items() if text is not None}
     values = _Substitution({**{name: mark(name) for name in parameters}, **known}, part).of(part.get("objects").value)
     if known:
         summary = f"the template is read with the values of its parameters {', '.join(sorted(known))}"
         hint = "if they are set elsewhere, convert the output of `oc process`"
         findings.warning("convert/default", summary, part.get("parameters").location, hint)
     yield from items_of(part.document, values, ("objects",))
-
-
-def _known(name: str, text: str | None) -> str | None:
-    """The value of a parameter. That of a secret is not used: in another place it is not recognized as one."""
-    return None if is_sensitive_key(name) else text
 
 
 class _Substitution:

@@ -77,7 +77,7 @@ def _cluster_of(path: str) -> ClusterName | None:
     return ClusterName(found[-1]) if found else None
 
 
-def _places(document: Document) -> Mapping[str, Location]:
+def _places(document: Document) -> dict[str, Location]:
     """The location of each field of `spec` and `metadata`, and of each config key, which has precedence."""
     sections = (("spec",), ("metadata",), ("spec", "config"), ("spec", "secrets"))
     named = sorted((one for one in document.positions if one[:-1] in sections), key=len)

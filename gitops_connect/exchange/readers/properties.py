@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gitops_connect.documents.fields import CLASS, NAME
-from gitops_connect.exchange.declarations import FileFormat
-from gitops_connect.exchange.readers.reading import MAX_KEYS, Draft, Findings, too_many
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat
+from gitops_connect.exchange.readers.reading import MAX_KEYS, Findings, too_many
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
 from gitops_connect.model.masking import masked_value
@@ -135,7 +135,7 @@ def _last_values(blob: Blob, repeated: dict[str, int], bare: list[int]) -> dict[
     return found
 
 
-def _warn_of_encoding(draft: Draft, findings: Findings) -> None:
+def _warn_of_encoding(draft: ConnectorDeclaration, findings: Findings) -> None:
     """A file in UTF-8 has other values for a worker, which reads Latin-1."""
     for key, value in draft.config.items():
         try:

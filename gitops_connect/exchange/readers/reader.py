@@ -17,7 +17,6 @@ from gitops_connect.documents.yaml import parse_each
 from gitops_connect.exchange.declarations import FileFormat, FileReading
 from gitops_connect.exchange.readers import (
     forms,
-    jikkou,
     json_configs,
     json_nodes,
     ksqldb,
@@ -27,7 +26,7 @@ from gitops_connect.exchange.readers import (
 )
 from gitops_connect.exchange.readers.excerpts import Excerpt, excerpt_of_scalar
 from gitops_connect.exchange.readers.reading import MAX_TEXT, NO_CONNECTOR, Findings, LineStarts, Part, TextBudget
-from gitops_connect.exchange.readers.scripts import Script
+from gitops_connect.exchange.readers.scripts import MENTIONS, MENTIONS_IN_TEXT, Script
 from gitops_connect.exchange.readers.unknown_values import mark
 from gitops_connect.model import strimzi
 from gitops_connect.model.diagnostics import Diagnostic, Location, Severity
@@ -81,13 +80,6 @@ _LOOK_ALIKES = (CONNECTOR, *strimzi.KINDS)
 _MAX_UNREADABLE = 10
 """Documents of one file. A document of which nothing can be read may cost as much time as a large one."""
 _TEMPLATE = re.compile(rb"\{\{|\$\{\{")
-_MENTIONS = re.compile(
-    rb"connector\.class|connectorClass|kafka-connect_connector|aiven_kafka_connector|confluent_connector"
-    rb"|aws_mskconnect_connector|\bkind[\"']?:[ \t]{0,9}[\"']?Connector\b|KafkaConnector|KafkaMirrorMaker"
-    rb"|gitops-connect/v\d"
-)
-"""What every file with a connector contains. Errors of other files are not reported as errors."""
-_MENTIONS_IN_TEXT = re.compile(_MENTIONS.pattern.decode())
 
 
 def read(blob: Blob, forced: FileFormat | None = None, given: str = "", texts: TextBudget | None = None) -> FileReading:
@@ -125,7 +117,7 @@ class Mention(NamedTuple):
 
 def mention(content: bytes) -> Mention | None:
     """The first mention of a connector in a file."""
-    found = _MENTIONS.search(content)
+    found = MENTIONS.search(content)
     return Mention(found.group().decode(), content.count(b"\n", 0, found.start()) + 1) if found else None
 
 
@@ -221,7 +213,7 @@ def _report(blob: Blob, problem: Diagnostic, findings: Findings) -> None:
     where = problem.location
     if not (blob.path.endswith(recognition.SUFFIXES) or _is_data(blob.content)):
         findings.note(NO_CONNECTOR, "the file is a text in none of the formats: it is ignored", (1, 1))
-    elif not _contains(_MENTIONS, blob.content):
+    elif not _contains(MENTIONS, blob.content):
         summary = f"the file contains no connector, and cannot be read: {problem.summary}"
         findings.note(NO_CONNECTOR, summary, where)
     elif _contains(_TEMPLATE, blob.content):
@@ -256,13 +248,13 @@ def _read_texts(part: Part, blob: Blob, forced: FileFormat | None, findings: Fin
         key, one = rest.pop()
         items = list(one.items())
         texts = [one] if isinstance(one.value, str) else [item for item in items if isinstance(item.value, str)]
-        found = next((text for text in texts if _MENTIONS_IN_TEXT.search(text.value)), None)
+        found = next((text for text in texts if MENTIONS_IN_TEXT.search(text.value)), None)
         before = findings.count
         if found is not None and (one is found or len(texts) == len(items)):
             source = findings.source(blob.content)
             _read_text([_excerpt(text, *source, is_compose=is_compose) for text in texts], key, forced, findings)
         else:
-            found = one if _MENTIONS_IN_TEXT.search(key) else None
+            found = one if MENTIONS_IN_TEXT.search(key) else None
             rest += reversed([*(("", item) for item in items), *one.fields()])
         unread = unread or (found if findings.count == before else None)
     kind = part.get("kind").value
@@ -290,17 +282,17 @@ def _read_text(texts: Sequence[Excerpt], key: str, forced: FileFormat | None, fi
     if len(texts) == 1:
         _read_excerpt(texts[0], key if key.endswith(SUFFIXES) else _STDIN, "", forced, findings)
         return
-    script = Script(findings.path, _MENTIONS_IN_TEXT.search)
+    script = Script(findings.path)
     script.add_words(texts)
     _read_bodies(script, forced, findings)
 
 
 def _read_script(blob: Blob, language: _Language, forced: FileFormat | None, findings: Findings) -> None:
     if len(blob.content) > MAX_TEXT:
-        report = findings.error if _contains(_MENTIONS, blob.content) else findings.note
+        report = findings.error if _contains(MENTIONS, blob.content) else findings.note
         report("document/too-large", "the script is larger than 1 MiB; it is not read", (1, 1), "split it")
         return
-    script = Script(blob.path, _MENTIONS_IN_TEXT.search)
+    script = Script(blob.path)
     language(script, Excerpt.whole(decode(blob.content)))
     _read_bodies(script, forced, findings)
     if not findings.count:
@@ -339,7 +331,7 @@ def _read_resource(part: Part, forced: FileFormat | None, findings: Findings) ->
     if version.startswith(GROUP) or (forced is FileFormat.GITOPS_CONNECT and kind in KINDS):
         findings.documents.append(part.document)
     elif kind == "KafkaConnector" and (version.startswith(JIKKOU) or forced is FileFormat.JIKKOU):
-        jikkou.read(part, findings)
+        forms.read_jikkou(part, findings)
     elif version.startswith(f"{strimzi.GROUP}/") or (forced is FileFormat.STRIMZI and kind in strimzi.KINDS):
         return _read_strimzi(part.document, findings, is_forced=forced is FileFormat.STRIMZI)
     elif kind in _LOOK_ALIKES:

@@ -20,7 +20,7 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, Severity
 from gitops_connect.model.documents import Document, Pointer
 from gitops_connect.model.findings import word_or_kind
-from gitops_connect.model.names import ClusterName, ConnectorName
+from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.suggestions import did_you_mean
 
 Place = Location | tuple[int, int]
@@ -47,49 +47,6 @@ OF_DEPLOYMENT = re.compile(
     r"app\.kubernetes\.io/(?:managed-by|instance)$|(?:[\w-]+\.)*(?:helm\.sh|argoproj\.io|fluxcd\.io|config\.kubernetes\.io)/"
 )
 """Labels and annotations of Helm, Argo CD, Flux and Kustomize, which say how the resource came to Kubernetes."""
-
-
-@dataclass(slots=True)
-class Draft:
-    """A connector while its file is read. `ConnectorDeclaration` explains the fields."""
-
-    name: str
-    format: FileFormat
-    location: Location
-    config: dict[str, str] = field(default_factory=dict, repr=False)
-    state: TargetState = TargetState.RUNNING
-    cluster: str = ""
-    labels: dict[str, str] = field(default_factory=dict)
-    annotations: dict[str, str] = field(default_factory=dict)
-    unknown: dict[str, str] = field(default_factory=dict)
-    fields: dict[str, Any] = field(default_factory=dict)
-    sensitive: set[str] = field(default_factory=set)
-    places: dict[str, Location] = field(default_factory=dict, repr=False)
-
-    def locate(self, key: str) -> Location:
-        return self.places.get(key, self.location)
-
-    def place(self, key: str, location: Location) -> None:
-        """Set the location of a config key. Raises Refused if there are too many keys."""
-        self.places[key] = location
-        if len(self.places) > MAX_KEYS:
-            raise too_many(location)
-
-    def finish(self) -> ConnectorDeclaration:
-        return ConnectorDeclaration(
-            name=ConnectorName(self.name),
-            format=self.format,
-            location=self.location,
-            config={key: value for key, value in self.config.items() if key != NAME},
-            state=self.state,
-            cluster=ClusterName(self.cluster) if self.cluster else None,
-            labels=self.labels,
-            annotations=self.annotations,
-            unknown={key: expression for key, expression in self.unknown.items() if key != NAME},
-            sensitive=frozenset(self.sensitive),
-            fields=self.fields,
-            places=self.places,
-        )
 
 
 class LineStarts:
@@ -167,15 +124,15 @@ class Findings:
         where: Place,
         unnamed: str = "the connector has no name",
         hint: str = "",
-    ) -> Draft | None:
+    ) -> ConnectorDeclaration | None:
         """A connector of that name; an error if it has none. What follows is about this connector."""
         self.begin(name)
         if name:
-            return Draft(name, file_format, self._location(where))
+            return ConnectorDeclaration(ConnectorName(name), file_format, self._location(where))
         self.error("convert/name", unnamed, where, hint)
         return None
 
-    def declare(self, draft: Draft) -> None:
+    def declare(self, draft: ConnectorDeclaration) -> None:
         """Add the connector, unless there was an error since `begin`. Raises Refused if there are too many."""
         within = draft.config.get(NAME, draft.name)
         if within != draft.name:
@@ -188,7 +145,9 @@ class Findings:
             self.error("convert/class", summary, draft.locate(CLASS), "write the class of the plugin")
         if not self._failed:
             self._count_keys(draft)
-            self.declarations.append(draft.finish())
+            draft.config.pop(NAME, None)
+            draft.unknown.pop(NAME, None)
+            self.declarations.append(draft)
         self.begin(None)
 
     def error(self, rule: str, summary: str, where: Place, hint: str = "") -> None:
@@ -243,7 +202,7 @@ class Findings:
         self.resources += (_moved(one, move) for one in reading.resources)
         self.files += (replace(one, location=move(one.location)) for one in reading.files)
 
-    def _count_keys(self, one: ConnectorDeclaration | Draft) -> None:
+    def _count_keys(self, one: ConnectorDeclaration) -> None:
         self._keys += len(one.config) + len(one.unknown)
         if len(self.declarations) == MAX_CONNECTORS or self._keys > MAX_KEYS:
             raise too_many(one.location)
@@ -321,7 +280,7 @@ class Part:
             yield from (Part(self.document, one, (*self.pointer, at)) for at, one in enumerate(self.value))
 
 
-def add_config(draft: Draft, part: Part, findings: Findings, expression_of: ExpressionOf = None) -> None:
+def add_config(draft: ConnectorDeclaration, part: Part, findings: Findings, expression_of: ExpressionOf = None) -> None:
     """Add the fields of a mapping to the config of the draft: each number and boolean in its source text."""
     for key, value in part.fields():
         draft.places[key] = value.location
@@ -363,6 +322,13 @@ def texts_of(part: Part, findings: Findings) -> dict[str, str]:
         else:
             found[key] = value.text
     return found
+
+
+def leave_out(texts: dict[str, str], own: str | tuple[str, ...], owner: str, part: Part, findings: Findings) -> None:
+    """Remove the labels or annotations with these prefixes, which mean something to their owner only."""
+    for key in [key for key in texts if key.startswith(own)]:
+        del texts[key]
+        findings.warning("convert/unknown-field", f"only {owner} uses {key!r}: it is left out", part.get(key).location)
 
 
 def warn_of_unknown(part: Part, known: Collection[str], what: str, findings: Findings) -> None:

@@ -6,7 +6,7 @@ Nothing is run. What a script declares is what its text contains.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from urllib.parse import unquote
@@ -17,6 +17,13 @@ from gitops_connect.exchange.readers.shell import ShellLexer, Token, TokenKind
 from gitops_connect.exchange.readers.unknown_values import MARK, mark
 from gitops_connect.model.diagnostics import Location
 
+MENTIONS = re.compile(
+    rb"connector\.class|connectorClass|kafka-connect_connector|aiven_kafka_connector|confluent_connector"
+    rb"|aws_mskconnect_connector|\bkind[\"']?:[ \t]{0,9}[\"']?Connector\b|KafkaConnector|KafkaMirrorMaker"
+    rb"|gitops-connect/v\d"
+)
+"""What every file with a connector contains. Errors of other files are not reported as errors."""
+MENTIONS_IN_TEXT = re.compile(MENTIONS.pattern.decode())
 _DATA = re.compile(
     r"(?:--(?:data(?:-raw|-binary|-ascii)?(?![\w-])|json|upload-file)=?|-[sSkifLvgNG]*[dT])(?P<value>.*)", re.DOTALL
 )
@@ -45,10 +52,9 @@ class RequestBody:
 
 @dataclass(slots=True)
 class Script:
-    """The bodies and the files of a script. `mentions`: whether a text mentions a connector."""
+    """The bodies and the files of a script."""
 
     path: str
-    mentions: Callable[[str], object]
     bodies: list[RequestBody] = field(default_factory=list)
     files: list[BodyFile] = field(default_factory=list)
     _sources: dict[str, RequestBody] = field(default_factory=dict)
@@ -68,7 +74,7 @@ class Script:
                 self._finish(pipeline)
                 pipeline = _Pipeline()
             else:
-                pipeline.take(token, self.mentions)
+                pipeline.take(token)
         self._finish(pipeline)
 
     def add_requests(self, text: Excerpt) -> None:
@@ -85,7 +91,7 @@ class Script:
             name = _name_in(head.group("line"))
             if sent := _BODY_FILE.match(body.text):
                 self._add_file(body.part(*sent.span("path")), name)
-            elif self.mentions(body.text) and _VALIDATION not in head.group("line"):
+            elif MENTIONS_IN_TEXT.search(body.text) and _VALIDATION not in head.group("line"):
                 self.bodies.append(RequestBody(body, {name: None} if name else {}))
 
     def add_page(self, text: Excerpt) -> None:
@@ -98,7 +104,7 @@ class Script:
                 fence, start = found.group(1), at
             elif found and found.group(1).startswith(fence):
                 block = text.part(start, at - len(line))
-                self.bodies += [RequestBody(block)] if self.mentions(block.text) else []
+                self.bodies += [RequestBody(block)] if MENTIONS_IN_TEXT.search(block.text) else []
                 fence = ""
 
     def _add_file(self, path: Excerpt, name: str) -> None:
@@ -133,7 +139,7 @@ class _Pipeline:
     _is_filter: bool = False
     """Whether the next words are programs of `jq`."""
 
-    def take(self, token: Token, mentions: Callable[[str], object]) -> None:
+    def take(self, token: Token) -> None:
         match token.kind:
             case TokenKind.OUTPUT:
                 self.targets.append(f"@{token.excerpt.text}")
@@ -141,11 +147,11 @@ class _Pipeline:
                 if token.excerpt.text.endswith(_CONFIG_SUFFIXES):  # and no `<PASSWORD>` of a page
                     self.uses[f"@{token.excerpt.text}"] = token.excerpt
             case TokenKind.HEREDOC:
-                self.bodies += [RequestBody(token.excerpt)] if mentions(token.excerpt.text) else []
+                self.bodies += [RequestBody(token.excerpt)] if MENTIONS_IN_TEXT.search(token.excerpt.text) else []
             case _:
-                self._take_word(token.excerpt, mentions)
+                self._take_word(token.excerpt)
 
-    def _take_word(self, word: Excerpt, mentions: Callable[[str], object]) -> None:
+    def _take_word(self, word: Excerpt) -> None:
         data = None if self._is_data else _DATA.fullmatch(word.text)
         assigned = None if self._is_data or data else _ASSIGNMENT.match(word.text)
         value = word.part(data.start("value")) if data else word.part(assigned.end()) if assigned else word
@@ -157,9 +163,9 @@ class _Pipeline:
             self._take_url(value.text)
         self._is_data = bool(data and not value.text)
         self._is_filter = self._is_filter or value.text == "jq"
-        is_script = _NESTED.search(value.text) and ("@" in value.text or mentions(value.text))
+        is_script = _NESTED.search(value.text) and ("@" in value.text or MENTIONS_IN_TEXT.search(value.text))
         is_json = value.text.lstrip()[:1] in ("{", "[") and not self._is_filter
-        if is_script or (is_json and mentions(value.text)):
+        if is_script or (is_json and MENTIONS_IN_TEXT.search(value.text)):
             self.bodies.append(RequestBody(value))
 
     def _use(self, value: Excerpt) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gitops_connect.documents.encoding import Refused, decode, place_after
 from gitops_connect.documents.fields import NAME
-from gitops_connect.exchange.declarations import FileFormat, reference_of
+from gitops_connect.exchange.declarations import ConnectorDeclaration, FileFormat, reference_of
 from gitops_connect.exchange.readers import confluent_cloud
 from gitops_connect.exchange.readers.hcl import (
     Attribute,
@@ -25,10 +25,11 @@ from gitops_connect.exchange.readers.hcl import (
     number_text,
 )
 from gitops_connect.exchange.readers.hcl_scope import Scope
-from gitops_connect.exchange.readers.reading import Draft, Findings, LineStarts, Part
+from gitops_connect.exchange.readers.reading import Findings, LineStarts, Part
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.names import ClusterName, ConnectorName
 
 SHOW = "convert the output of `terraform show -json`, which has the values"
 _REPEATED = ("count", "for_each", "dynamic")
@@ -120,13 +121,18 @@ def declare(resource: Resource, findings: Findings) -> None:
         findings.error("convert/unknown-value", summary, where, f"write the name, or {SHOW}")
         return
     _warn_of_rest(resource, findings)
-    draft = Draft(name.text, FileFormat.TERRAFORM, where)
+    cluster, status = resource.attributes.get(resource.type.cluster), resource.attributes.get("status")
+    is_paused = resource.type.is_managed and isinstance(status, Literal) and status.text == _PAUSED
+    draft = ConnectorDeclaration(
+        ConnectorName(name.text),
+        FileFormat.TERRAFORM,
+        where,
+        state=TargetState.PAUSED if is_paused else TargetState.RUNNING,
+        cluster=ClusterName(cluster.text) if isinstance(cluster, Literal) and cluster.text else None,
+    )
     for attribute in resource.type.maps:
         _add_map(draft, attribute, resource, findings)
-    cluster, state = resource.attributes.get(resource.type.cluster), resource.attributes.get("status")
-    draft.cluster = cluster.text if isinstance(cluster, Literal) else ""
     if resource.type.is_managed:
-        draft.state = TargetState.PAUSED if isinstance(state, Literal) and state.text == _PAUSED else draft.state
         confluent_cloud.translate(draft, findings)
     findings.declare(draft)
 
@@ -154,7 +160,7 @@ def _warn_of_rest(resource: Resource, findings: Findings) -> None:
         findings.warning("convert/unknown-field", summary, where)
 
 
-def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Findings) -> None:
+def _add_map(draft: ConnectorDeclaration, attribute: str, resource: Resource, findings: Findings) -> None:
     value = resource.attributes.get(attribute)
     if value is None or isinstance(value, Null):
         return
@@ -173,7 +179,7 @@ def _add_map(draft: Draft, attribute: str, resource: Resource, findings: Finding
             draft.sensitive.add(key.text)
 
 
-def _add_value(draft: Draft, key: str, value: Value, where: Location, findings: Findings) -> None:
+def _add_value(draft: ConnectorDeclaration, key: str, value: Value, where: Location, findings: Findings) -> None:
     draft.places[key] = where
     if isinstance(value, Literal):
         draft.config[key] = value.text

@@ -9,20 +9,19 @@ import base64
 import json
 import re
 from collections.abc import Mapping, Set
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gitops_connect.families.family import Config
 from gitops_connect.families.field_kinds import (
     LONGEST,
-    NATURAL_PATTERN,
-    TEXT_PATTERN,
-    WHOLE_PATTERN,
+    NUMBER,
+    SIGNED,
+    TEXT,
     FieldKind,
     is_digits,
     is_natural,
-    is_signed,
-    is_text,
     whole_number,
 )
 from gitops_connect.families.kafka_use import KafkaUse
@@ -228,26 +227,15 @@ def _covers(large: Intervals, small: Intervals) -> bool:
 BINLOG_FILE = FieldKind(
     "a string that ends in a dot and a number, such as mysql-bin.000003", _is_binlog, compare=_order_binlogs
 )
-GTIDS = FieldKind(
-    "a string with a set of global transaction ids",
-    is_text,
-    is_text=True,
-    compare=_order_gtids,
-    fast_pattern=TEXT_PATTERN,
-)
-SERVER = FieldKind(
-    "a whole number, the id of a server", is_signed, is_number=True, compare=_order_servers, fast_pattern=WHOLE_PATTERN
-)
+GTIDS = replace(TEXT, words="a string with a set of global transaction ids", compare=_order_gtids)
+SERVER = replace(SIGNED, words="a whole number, the id of a server", compare=_order_servers)
 """Positions in two different servers cannot be compared."""
 LSN = FieldKind("a string such as 0000002b:00000c70:0003", _is_lsn, rank=_rank_lsn)
 """In the notation of SQL Server and Db2."""
-PG_LSN = FieldKind(
-    "a whole number of 0 or more, or an LSN in PostgreSQL's notation, such as 0/1985390",
-    is_natural,
-    is_number=True,
-    is_natural=True,
+PG_LSN = replace(
+    NUMBER,
+    words="a whole number of 0 or more, or an LSN in PostgreSQL's notation, such as 0/1985390",
     notation=Notation(write_pg_lsn, _read_pg_lsn),
-    fast_pattern=NATURAL_PATTERN,
 )
 """Connect stores the number; the notation is that of PostgreSQL's type `pg_lsn`: its upper and lower 32 bits."""
 DIGITS = FieldKind("a whole number in quotes", _is_digits, is_natural=True, is_loose=True, rank=_rank_digits)
@@ -265,9 +253,7 @@ VGTID = FieldKind(
     _is_vgtid,
     compare=_order_vgtids,
 )
-TOKEN = FieldKind(
-    "a string with a resume token", is_text, is_text=True, compare=_order_tokens, fast_pattern=TEXT_PATTERN
-)
+TOKEN = replace(TEXT, words="a string with a resume token", compare=_order_tokens)
 """A position in MongoDB's change stream."""
 _TRUE = (True, "true")
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from gitops_connect.families.family import Config
-from gitops_connect.families.field_kinds import WHOLE_PATTERN, FieldKind, is_signed
+from gitops_connect.families.field_kinds import SIGNED, FieldKind
 from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.shapes import Shape
 from gitops_connect.families.ties import Ties, translate
@@ -43,13 +43,7 @@ def _is_fraction(value: Any) -> bool:
     return type(value) is int and 0 <= value < _NANOS_IN_SECOND
 
 
-MILLISECONDS = FieldKind(
-    "a whole number, milliseconds since 1970",
-    is_signed,
-    is_number=True,
-    notation=Notation(_write_time),
-    fast_pattern=WHOLE_PATTERN,
-)
+MILLISECONDS = replace(SIGNED, words="a whole number, milliseconds since 1970", notation=Notation(_write_time))
 NANOS = FieldKind(
     "a whole number from 0 to 999999999",
     _is_fraction,
