@@ -11,6 +11,7 @@ from gitops_connect.exchange.declarations import ConnectorDeclaration, FileForma
 from gitops_connect.exchange.readers.reading import MAX_KEYS, Findings, too_many
 from gitops_connect.model.diagnostics import Location
 from gitops_connect.model.documents import Blob
+from gitops_connect.model.findings import shorten
 from gitops_connect.model.masking import masked_value
 from gitops_connect.model.sensitivity import is_sensitive_key
 
@@ -143,6 +144,6 @@ def _warn_of_encoding(draft: ConnectorDeclaration, findings: Findings) -> None:
         except UnicodeError:
             continue
         if meant != value:
-            shown, other = masked_value(key, value), masked_value(key, meant)
+            shown, other = (shorten(masked_value(key, one)) for one in (value, meant))
             summary = f"the value of {key!r} is read as Latin-1, as a worker does: {shown!r}. In UTF-8 it is {other!r}"
             findings.warning("convert/encoding", summary, draft.locate(key), "correct the value in the new file")
