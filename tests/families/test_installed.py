@@ -20,7 +20,7 @@ from support.files.manifests import entry, offsets
 from support.files.tables import rows
 from support.planner.situations import change, seen, situation, wanted
 from support.spark.large_engine import Case, by_small, filed, in_process, jsonl, said_by_large
-from support.spark.services import executors_python, running, standalone
+from support.spark.services import executors_python, running, standalone, without_class_archive
 
 from gitops_connect.errors import UsageError
 from gitops_connect.families import ENTRY_POINTS
@@ -30,6 +30,7 @@ from gitops_connect.model.differences import Direction
 from gitops_connect.plan.planner import plan_contained
 from gitops_connect.plan.situation import OffsetSituation
 from gitops_connect.runtime import with_installed
+from gitops_connect.sandbox.jars import CACHE_VARIABLE
 from gitops_connect.spark import executor_modules
 
 TIME = re.compile(r"\d+\.\d s")
@@ -207,7 +208,11 @@ def checked(directory: Path, *more: str, spark: str = "") -> str:
     ran = subprocess.run(
         [Path(sys.executable).with_name(program), *command.split(), *more],
         cwd=directory,
-        env={**os.environ, "PYTHONPATH": str(directory / "packages")},
+        env={
+            **os.environ,
+            "PYTHONPATH": str(directory / "packages"),
+            CACHE_VARIABLE: str(without_class_archive(directory / "cache")),
+        },
         capture_output=True,
         text=True,
         check=False,

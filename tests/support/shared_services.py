@@ -7,7 +7,7 @@ import re
 from support.files.tables import rows, table
 
 SCOPES = {name: tuple(prefixes) for name, prefixes in table(__file__, "scopes").items()}
-LONG = rows(__file__, "long")
+LONG, LAST = rows(__file__, "long"), rows(__file__, "last")
 PARAMETERS = {"sandbox": re.compile(r"[\[-]real[\]-]"), "postgresql": re.compile(r"\[postgresql")}
 """Parameters of other tests that need the service: those that run over the stand-in and over the shared sandbox, and
 those of the ledger."""
@@ -18,10 +18,13 @@ def scope(test: str) -> str:
     for name, prefixes in SCOPES.items():
         if test.startswith(prefixes) or (name in PARAMETERS and PARAMETERS[name].search(test)):
             return name
-    return test.partition("::")[0]
+    file = test.partition("::")[0]
+    return test if file in LAST else file
 
 
 def order(test: str) -> int:
-    """The position of the test's scope in `LONG`; scopes that are not in it come last."""
+    """When the test's scope starts: those in `LONG` first, in their order; the tests in `LAST` after all others."""
+    if test.startswith(tuple(LAST)):
+        return len(LONG) + 1
     name = scope(test)
     return LONG.index(name) if name in LONG else len(LONG)

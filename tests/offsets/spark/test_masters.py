@@ -19,7 +19,7 @@ import psutil
 import pytest
 from support.spark.large_engine import assert_alike, on_spark, said_by_large
 from support.spark.manifests_held import planted, planted_cases
-from support.spark.services import Place, connect_server, executors_python, running, standalone
+from support.spark.services import Place, connect_server, executors_python, running, standalone, without_class_archive
 
 from gitops_connect.errors import SparkFailed, SparkUnusable
 from gitops_connect.model.differences import Direction
@@ -39,6 +39,7 @@ class Program:
 
     def __init__(self, master: str, options: Mapping[str, str], directory: Path, **more: str) -> None:
         directory.mkdir(parents=True)
+        without_class_archive(directory)
         arguments = {"master": master, "options": dict(options), "directory": str(directory), **more}
         self._errors = (directory / "errors").open("w+")
         self.directory = directory

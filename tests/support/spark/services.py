@@ -21,6 +21,7 @@ import psutil
 
 from gitops_connect.sandbox.java import find_java
 from gitops_connect.sandbox.launch import choose_port
+from gitops_connect.spark.class_archive import ClassArchive
 from support.waiting import await_that
 
 _DIES_WITH_ITS_PARENT = 1
@@ -124,6 +125,17 @@ def _origin(name: str) -> str:
 
 def _spark_home() -> Path:
     return Path(_origin("pyspark")).parent
+
+
+def without_class_archive(cache: Path) -> Path:
+    """This cache directory of a test, in which Spark finds the archive of Java's own classes.
+
+    Otherwise, Java writes an archive of Spark's classes when it ends, which takes 14 s of processor time.
+    """
+    java = find_java(os.environ)
+    archive = ClassArchive.of(java, _spark_home() / "jars", cache)
+    archive.file.symlink_to(java.path.resolve().parents[1] / "lib" / "server" / "classes.jsa")
+    return cache
 
 
 def _environment(directory: Path) -> dict[str, str]:
