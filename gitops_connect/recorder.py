@@ -1,7 +1,7 @@
 """Records a reconciliation in the ledger: each offset change, and each connector as soon as it is in sync.
 
-Each connector is written separately, so that the next process knows what a killed process had done. If a create was
-never recorded, the next reconciliation finds it as a declared connector that already exists.
+Each connector is written separately, so that the next process knows what a killed process had done. A connector is
+recorded as managed before it is created.
 """
 
 from __future__ import annotations
@@ -273,13 +273,13 @@ class LedgerRecords:
     def _record_outcome(self, outcome: StepOutcome) -> None:
         if _is_in_effect(outcome):
             self._record_effect(outcome.step)
-        if outcome.is_foreign:
+        if outcome.created_nothing:
             self._withdraw_creation(outcome.step)
         if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
             self._ledger.forget(self._cluster, outcome.step.connector)
 
     def _withdraw_creation(self, step: Step) -> None:
-        """Undo `creating`: a connector of someone else is not deleted, and gets no initial offsets.
+        """Undo `creating`: a connector that someone else creates is not deleted, and gets no initial offsets.
 
         What an earlier process has recorded is kept: its request may have created the connector.
         """

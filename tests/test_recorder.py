@@ -443,10 +443,8 @@ class TestOutcomes:
         assert (owned(ledger), len(ledger.offset_changes.records(CLUSTER))) == ({"orders": Origin.CREATED}, 1)
 
     @pytest.mark.parametrize("earlier", ["", "intended", "released"], ids=["new", "begun earlier", "deleted earlier"])
-    def test_a_connector_that_someone_else_creates_after_the_plan_is_not_managed(
-        self, ledger: WatchedLedger, earlier: str
-    ) -> None:
-        """It would be deleted with its document, and would be stopped for its initial offsets."""
+    def test_a_connector_that_was_not_created_is_not_managed(self, ledger: WatchedLedger, earlier: str) -> None:
+        """One that someone else creates would be deleted with its document, and stopped for its initial offsets."""
         seed = change(seed_name(ORDERS), "orders", "seed")
         if earlier == "intended":
             ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
@@ -465,7 +463,7 @@ class TestOutcomes:
         records = LedgerRecords(ledger, about, planned, ManualClock())
         records.creating(ORDERS, step.offset_change)
         assert (owned(ledger).keys(), ledger.offset_changes.records(CLUSTER).keys()) == ({"orders"}, {seed.name})
-        records.after([StepOutcome(step, Result.FAILED, is_foreign=True)], [].append)
+        records.after([StepOutcome(step, Result.FAILED, created_nothing=True)], [].append)
         assert owned(ledger).keys() == ({"orders"} if earlier == "intended" else set())
         left = ledger.offset_changes.records(CLUSTER).values()
         assert [one.state.value for one in left] == ([earlier] if earlier else [])

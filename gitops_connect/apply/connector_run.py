@@ -111,12 +111,14 @@ class ConnectorRun:
         secrets = self._secrets()
         message = "; ".join(filter(None, [mask(ending.message, secrets), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
-        outcome = replace(outcome, is_foreign=ending.is_foreign)
+        may_have_effect = self.attempt is not None and self.attempt.may_have_effect
+        if self.step.action is Action.CREATE and self.attempt is not None and not (may_have_effect or ending.bug):
+            outcome = replace(outcome, created_nothing=True)
         if self.exchanges:
             last, count = self.exchanges[-1], len(self.exchanges)
             request = f"{last.request} (the last of {count} requests)" if count > 1 else last.request
             outcome = replace(outcome, request=request, answer=mask(last.answer, secrets)[:LONGEST])
-        never_stopped = self._stops() and not (self.attempt is not None and self.attempt.may_have_effect)
+        never_stopped = self._stops() and not may_have_effect
         if never_stopped or (ending.result.is_in_place and self.step.action in _END_A_STOP):
             self.options.stopped.discard(self.cluster, self.name)
         if ending.result is Result.FAILED:

@@ -26,16 +26,14 @@ RETRY = Backoff(0.5, 5.0)
 class StepResult:
     """The step is over. `harmless`: it failed and changed nothing, so that the connector may continue.
 
-    `took_effect`: it failed although the requested change is in place: the connector does not work with it.
-    `is_foreign`: someone else has created the connector that was to be created. `bug`: it failed because of a bug in
-    gitops-connect.
+    `took_effect`: it failed although the requested change is in place: the connector does not work with it. `bug`: it
+    failed because of a bug in gitops-connect.
     """
 
     result: Result
     message: str = ""
     harmless: bool = False
     took_effect: bool = False
-    is_foreign: bool = False
     bug: Exception | None = None
 
 
@@ -100,8 +98,6 @@ class StepExecution:
             case AlreadyExists() if self._unanswered and self.step.action is Action.CREATE:
                 # This is our own first request, or an equal one of someone else: the config decides.
                 self._accepted, self._unanswered = True, ""
-            case AlreadyExists() if self.step.action is Action.CREATE:
-                return StepResult(Result.FAILED, str(error), is_foreign=True)
             case LedgerBusy():  # the lease was lost, and this request was not sent
                 return self.abandon(str(error))
             case Waiting():

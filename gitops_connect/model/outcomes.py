@@ -36,9 +36,9 @@ class StepOutcome:
 
     `took_effect`: the step failed although the cluster has the desired state, because the connector does not work with
     it. `id` is the id of the step in the history; None if the step was not recorded. `bug` is the exception of a step
-    that failed because of a bug in gitops-connect. `is_foreign`: the connector was not created, because someone else
-    has created it since the plan. `request` is the last request to Connect with an effect, as method and path, and
-    `answer` its answer; both are empty if none was sent.
+    that failed because of a bug in gitops-connect. `created_nothing`: the step was to create the connector, and
+    certainly did not. `request` is the last request to Connect with an effect, as method and path, and `answer` its
+    answer; both are empty if none was sent.
     """
 
     step: Step
@@ -49,7 +49,7 @@ class StepOutcome:
     took_effect: bool = False
     id: int | None = None
     bug: Exception | None = field(default=None, repr=False, compare=False)
-    is_foreign: bool = False
+    created_nothing: bool = False
     request: str = ""
     answer: str = ""
 

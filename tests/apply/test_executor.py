@@ -21,7 +21,7 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.connect.exchanges import Exchange
-from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown
+from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown, RebalanceInProgress, Rejected
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
@@ -316,14 +316,28 @@ def test_a_create_without_an_answer_is_not_confused_with_that_of_another_client(
     assert "found another config (keys that differ: k)" in outcome.message
 
 
-@pytest.mark.parametrize("lost", [False, True], ids=["answered", "an answer was lost"])
-def test_only_a_create_that_was_never_carried_out_shows_that_the_connector_is_of_someone_else(
-    clock: ManualClock, *, lost: bool
+@pytest.mark.parametrize(
+    ("errors", "is_certain"),
+    [
+        ([], True),
+        ([Rejected("no")], True),
+        ([RebalanceInProgress("wait")], True),
+        ([LedgerBusy("the lease was lost")], True),
+        ([LOST], False),
+        ([LOST, Rejected("no")], False),
+        ([ZeroDivisionError("after the request")], False),
+    ],
+    ids=["of someone else", "rejected", "late", "not sent", "an answer was lost", "lost and rejected", "a bug"],
+)
+def test_an_outcome_says_whether_a_create_was_certainly_never_carried_out(
+    clock: ManualClock, errors: list[Exception], *, is_certain: bool
 ) -> None:
     cluster = MemoryCluster(clock, connector("a", RUNNING, {"k": "another"}))
-    cluster.faults["create", "a"].extend([Fault(LOST)] if lost else [])
-    (outcome,) = run(cluster, step("a", Action.CREATE, {"k": "v"}))
-    assert (outcome.result, outcome.is_foreign) == (BAD, not lost)
+    cluster.faults["create", "a"].extend(map(Fault, errors))
+    cluster.faults["configure", "b"].append(Fault(Rejected("no")))
+    outcomes = run(cluster, step("a", Action.CREATE, {"k": "v"}), step("b", Action.CONFIGURE, {"k": "v"}))
+    assert [one.result.is_in_place for one in outcomes] == [False, False]
+    assert [one.created_nothing for one in outcomes] == [is_certain, False]
 
 
 def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualClock) -> None:

@@ -82,14 +82,7 @@ def test_pauses_between_refusals_grow_up_to_a_limit_and_end_at_the_timeout(error
 
 @pytest.mark.parametrize("error", [ConnectRefused("x"), Unauthorized("x"), NotFound("x"), AlreadyExists("x")])
 def test_a_permanent_refusal_is_not_retried(error: ConnectRefused) -> None:
-    foreign = isinstance(error, AlreadyExists)
-    refused = StepResult(Result.FAILED, "x", is_foreign=foreign)
-    assert StepExecution(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == refused
-
-
-def test_only_a_creation_can_show_that_someone_else_has_created_the_connector() -> None:
-    answered = StepExecution(step("a", Action.CONFIGURE), 0, 30).answered(AlreadyExists("x"), 0, 1)
-    assert answered == StepResult(Result.FAILED, "x")
+    assert StepExecution(step("a", Action.CREATE), 0, 30).answered(error, 0, 1) == StepResult(Result.FAILED, "x")
 
 
 def test_a_lost_request_is_sent_again_once_and_not_at_once() -> None:

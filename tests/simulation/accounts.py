@@ -22,6 +22,7 @@ from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.names import ClusterName, ConnectorName, Digest, OffsetChangeName
 from gitops_connect.model.offset_changes import Failure, OffsetChange, OffsetChangeRecord, OffsetChangeState
 from gitops_connect.model.offsets import Offsets, merged
+from gitops_connect.model.ownership import Ownership
 from simulation.account import Account
 from simulation.faults import UnseenCommit
 from simulation.large_changes import patch_of
@@ -36,6 +37,8 @@ class Accounts:
         self.on_begin: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
         self.on_resolve: Callable[[OffsetChange, Offsets], None] = lambda offset_change, before: None
         """Gets each offset change that is begun for the first time."""
+        self.on_record: Callable[..., None] = lambda *records: None
+        """Gets the connectors that are recorded as managed."""
 
     def of(self, name: ConnectorName) -> Account:
         return self._of[name]
@@ -164,6 +167,10 @@ class AccountedLedger(Ledger):
         super().__init__(database, key, lease)
         self._accounts = accounts
         self.offset_changes = AccountedStore(database, accounts, lease)
+
+    def record(self, *ownerships: Ownership) -> None:
+        with _reported(partial(self._accounts.on_record, *ownerships)):
+            super().record(*ownerships)
 
     @contextmanager
     def together(self) -> Iterator[None]:

@@ -9,7 +9,7 @@ from enum import Enum
 from itertools import combinations
 
 from gitops_connect.model.hold import HoldKind
-from simulation.faults import Point
+from simulation.faults import PRECEDED, Point
 
 _TOGETHER = 60.0
 """Seconds. Two features meet if moments of them are not further apart."""
@@ -67,7 +67,7 @@ class Coverage:
 
     def lines(self, all_actions: Iterable[str]) -> list[str]:
         """A table for people, with what was never met."""
-        faults = [*dict.fromkeys(fault for point in Point for fault in point.value)]
+        faults = [*dict.fromkeys(fault for point in Point for fault in point.value), PRECEDED]
         lines = [f"{self.days} days", *_table("actions", self.actions, all_actions)]
         lines += _table("faults", self.faults, faults)
         lines += _table("holds", self.holds, [one.value for one in HoldKind])

@@ -33,6 +33,7 @@ from simulation.account import positions
 from simulation.agreement import disagreements
 from simulation.coverage import Coverage, Feature
 from simulation.declared import BY_HAND, CLASS, OBSERVE, RECORDS, SINK, STREAMS, SUSPEND, Declared, entry
+from simulation.faults import PRECEDED
 from simulation.forge import Files
 from simulation.large_changes import patch_of
 from simulation.promises import FOREIGN, LOCAL
@@ -140,7 +141,7 @@ class Day:
     def coverage(self) -> Coverage:
         return Coverage.of(
             (action for _, action in self.met),
-            self.world.faults.met.values(),
+            (*self.world.faults.met.values(), *(PRECEDED for _ in self.world.creations.preceded)),
             self.holds,
             self.world.promises.moments,
         )
@@ -550,6 +551,7 @@ class Day:
             for name, one in self.declared.items()
             if (one.is_there or not has_broken)
             and name not in told
+            and (one.is_there or not self.world.creations.is_left(ConnectorName(name)))
             and (difference := one.differs_from(present.get(ConnectorName(name)), self._ill()))
         ]
         foreign = present.get(FOREIGN)

@@ -60,7 +60,9 @@ class UnseenCommit(LedgerUnusable):
 
 UNSEEN = "takes effect, but is not answered"
 HALF = "takes half of its effect, and is answered 500"
-"""Of a change of offsets. Others take none."""
+"""Of a change of offsets. A creation is too late: see `PRECEDED`. Others take none."""
+PRECEDED = "someone else creates the connector first"
+"""Between the plan and the request, to which Connect answers that the connector exists."""
 ERRORS: Mapping[str, Callable[[], GitopsConnectError]] = {
     "finds a full disk": partial(LedgerUnusable, "the disk of the ledger is full"),
     UNSEEN: partial(OutcomeUnknown, "no answer"),

@@ -330,6 +330,7 @@ class Promises:
     def job_ended(self, replica: Replica, name: str, touches: int) -> None:
         """A job of a replica has ended, after so many requests and transactions."""
         assert touches <= _TOUCHES, f"{name} of {replica.life.name} needed {touches} requests and transactions"
+        self.world.creations.job_ended(replica)
 
     def lost(self, told: Set[str]) -> Iterator[str]:
         """The offset changes that are not applied without a reason that the leader tells."""

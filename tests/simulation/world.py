@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -35,7 +35,14 @@ from gitops_connect.connect.wire import offsets_body
 from gitops_connect.daemon.daemon import Daemon
 from gitops_connect.daemon.state import ClusterView
 from gitops_connect.declare import Caches
-from gitops_connect.errors import ConnectUnavailable, LedgerBusy, LedgerUnusable, RebalanceInProgress, SourceUnavailable
+from gitops_connect.errors import (
+    ConnectUnavailable,
+    LedgerBusy,
+    LedgerUnusable,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    SourceUnavailable,
+)
 from gitops_connect.forge.forge import Forge
 from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.leases import Process
@@ -62,8 +69,9 @@ from gitops_connect.source.checkout import Checkout
 from gitops_connect.spark.session import SharedSession
 from simulation.accounts import AccountedLedger, Accounts
 from simulation.alarms import Alarms
-from simulation.declared import CLASS, REJECTED, SINK_CLASS
-from simulation.faults import ERRORS, HALF, UNSEEN, Faults, Point
+from simulation.creations import Creations
+from simulation.declared import BY_HAND, CLASS, REJECTED, SINK_CLASS
+from simulation.faults import ERRORS, HALF, PRECEDED, UNSEEN, Faults, Point
 from simulation.forge import (
     ForgeClient,
     MergeSource,
@@ -247,21 +255,43 @@ class SimulatedClient:
             raise LedgerBusy("this process was suspended for longer than its lease lasts; the request was not sent")
         world.note(f"{replica.life.name}: {verb} {arguments[0]}")
         world.promises.requested(replica, verb, arguments[0], arguments[1:], self._permit)
+        world.creations.requested(replica, verb, arguments[0])
         world.before_effect(verb, *arguments)
-        fault, answer = world.fault(Point.REQUEST), None
-        if verb in ("create", "configure") and REJECTED in arguments[1]:
-            fault = "is answered 400"
-        if fault == HALF and verb not in _HALVES:
-            fault = "is answered 500"
-        elif fault == HALF:
+        fault, answer = self._fault(verb, arguments), None
+        if fault == HALF:
             arguments = (arguments[0], *map(_HALVES[verb], arguments[1:]))
         if fault in ("", UNSEEN, HALF):
             answer = work(*arguments, **more)
             world.promises.took_effect(replica, verb, arguments[0], arguments[1:])
+            world.creations.may_be_ours(arguments[0])
         if fault:
             world.note(f"{verb} {fault}")
-            raise ERRORS[fault]()
+            if isinstance(error := ERRORS[fault](), OutcomeUnknown):
+                world.creations.may_be_ours(arguments[0])
+            raise error
         return answer
+
+    def _fault(self, verb: str, arguments: Sequence[Any]) -> str:
+        """What goes wrong with the request."""
+        fault = self._replica.world.fault(Point.REQUEST)
+        if verb in ("create", "configure") and REJECTED in arguments[1]:
+            return "is answered 400"
+        if fault == HALF and verb == "create" and self._is_preceded(*arguments[:2]):
+            return ""
+        return "is answered 500" if fault == HALF and verb not in _HALVES else fault
+
+    def _is_preceded(self, name: ConnectorName, config: Mapping[str, str]) -> bool:
+        """Let someone else create the connector now, with another config. False if Connect does not accept that."""
+        world = self._replica.world
+        theirs = {key: value for key, value in config.items() if key not in ("password", "start")}
+        try:
+            world.cluster.rules.catch_up()
+            world.cluster.rules.create(name, {**theirs, "version": "0", BY_HAND: "theirs"}, None)
+        except Refused:  # the group rebalances, or the first request has created it
+            return False
+        world.note(f"{PRECEDED}: {name}")
+        world.creations.was_preceded(name)
+        return True
 
 
 class SimulatedSource:
@@ -411,6 +441,8 @@ class World:
         self.cluster = self._cluster()
         self.accounts = Accounts()
         self.promises = Promises(self)
+        self.creations = Creations(self)
+        self.accounts.on_record = self.creations.recorded
         self.accounts.follow(self.cluster, self.promises.state_changed)
         self.producers = Producers(self.timeline, self.people, self.cluster.rules)
         self.server = PostgresServer(self) if self.is_postgres else None
