@@ -83,7 +83,7 @@ class LeftoverReads:
         return found
 
     def begin(self, now: float, others: int, *, are_last: bool) -> None:
-        """Begin the reads that are due beside so many other requests. `are_last`: no step waits for its request."""
+        """Begin the reads that are due, next to so many other requests. `are_last`: no step waits for its request."""
         self._under_way = [one for one in self._under_way if not one.done()]
         if not self._is_burst and self._waiting and (are_last or now >= self._waiting[0][0]):
             self._is_burst, self._held_until = True, now + _LONGEST_BURST
@@ -95,7 +95,7 @@ class LeftoverReads:
         self._is_burst = self._is_burst and bool(self._waiting)
 
     def room(self, now: float) -> int:
-        """How many other requests there may be beside the reads."""
+        """How many other requests there may be in addition to the reads."""
         if self._is_burst and now < self._held_until:
             return 0
         wanted = len(self._under_way) + self._is_burst * len(self._waiting)
