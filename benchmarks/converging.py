@@ -3,15 +3,14 @@
 gitops-connect validates each config, reads the offsets that an earlier connector has left, and ends when every
 connector is recorded in its declared state. It is compared with plain requests, eight at a time: with POSTs alone,
 which end with the last answer; with POSTs until every connector is seen in its state; and with the same requests as
-gitops-connect until then, for one connector after the other, and in the order that is fastest for a worker. Every
-measurement has a new sandbox: to delete connectors takes longer than to create them.
+gitops-connect until then. Every measurement has a new sandbox: to delete connectors takes longer than to create them.
 """
 
 from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +30,6 @@ FEW, MANY = 200, 1000
 ROUNDS = 3
 LIMIT = 1.1
 AT_ONCE = 8
-BURST = 32
 CHANGED = {"batch.size": "1001"}
 _WARM_UP = 30
 
@@ -55,16 +53,8 @@ class _Contest:
         return self._all(self._post) + self._settled()
 
     def same(self) -> float:
-        """The requests of gitops-connect: all for a connector, and then those for the next one."""
-        requests_of = (self._validate, self._post, self._read)
-        return self._all(lambda number: [send(number) for send in requests_of]) + self._settled()
-
-    def same_in_bursts(self) -> float:
-        """The requests of gitops-connect: all validations, and then `BURST` creations and their reads in turn."""
-        creations = (range(at, min(at + BURST, self.count)) for at in range(0, self.count, BURST))
-        seconds = self._all(self._validate)
-        seconds += sum(self._all(send, burst) for burst in creations for send in (self._post, self._read))
-        return seconds + self._settled()
+        """The requests of gitops-connect."""
+        return self._all(self._validate_and_post) + self._settled()
 
     def ours(self) -> float:
         """A reconciliation, from reading the repository to the last record."""
@@ -78,10 +68,10 @@ class _Contest:
             workplace.declare(**CHANGED)
             return _cycle(product, self.count), self._all(self._put)
 
-    def _all(self, send: Callable[[int], object], numbers: Sequence[int] = ()) -> float:
+    def _all(self, send: Callable[[int], None]) -> float:
         began = time.monotonic()
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            list(pool.map(send, numbers or range(self.count)))
+            list(pool.map(send, range(self.count)))
         return time.monotonic() - began
 
     def _settled(self) -> float:
@@ -109,12 +99,11 @@ class _Contest:
         body = {"name": name(number, prefix), "config": config(number), "initial_state": self.state.upper()}
         self.session.post(f"{self.url}/connectors", json=body, timeout=100).raise_for_status()
 
-    def _validate(self, number: int) -> None:
+    def _validate_and_post(self, number: int) -> None:
         declared = {**config(number), "name": name(number)}
         url = f"{self.url}/connector-plugins/{declared['connector.class']}/config/validate"
         self.session.put(url, json=declared, timeout=100).raise_for_status()
-
-    def _read(self, number: int) -> None:
+        self._post(number)
         self.session.get(f"{self.url}/connectors/{name(number)}/offsets", timeout=100)
 
     def _put(self, number: int) -> None:
@@ -149,7 +138,6 @@ _WAYS: dict[str, Callable[[_Contest], float]] = {
     f"{AT_ONCE} POSTs at a time": _Contest.posts,
     f"{AT_ONCE} POSTs at a time, until all are seen": _Contest.seen,
     f"the same requests, {AT_ONCE} at a time": _Contest.same,
-    f"the same requests, {AT_ONCE} at a time, in bursts": _Contest.same_in_bursts,
     "ours": _Contest.ours,
 }
 

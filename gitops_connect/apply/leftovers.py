@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Callable, Sequence
-from concurrent.futures import Executor, Future
-
 from gitops_connect.apply.step_context import ExecuteOptions, StepContext
 from gitops_connect.apply.step_execution import RETRY
 from gitops_connect.errors import GitopsConnectError, NotFound
 from gitops_connect.model.names import ConnectorName
-from gitops_connect.tracing.spans import in_trace
 
 _TRIES = 3
 _LONGEST_READ = 30.0
@@ -48,68 +42,3 @@ def leftovers(name: ConnectorName, context: StepContext, until: float) -> str:
             and_then = "behind, and the new connector continues from there"
             return f"an earlier connector of this name left {found} {and_then}" if count else ""
     raise AssertionError("the last try returns")
-
-
-_LATEST = 2.0
-"""Seconds after a creation: connectors soon write offsets of their own, each minute by default."""
-_LONGEST_BURST = 2.0
-"""Seconds for which new connectors wait for reads, because a read may take long."""
-
-
-class LeftoverReads:
-    """Reads the leftovers of many new connectors, one burst after another. Times are monotonic seconds.
-
-    A worker carries out creations and these reads in one thread, and has one rebalance for all connectors of which it
-    finds the creation there together (`DistributedHerder.tick`). With reads in between it has many more of them.
-    """
-
-    def __init__(self, threads: Callable[[int], Executor], parallelism: int) -> None:
-        self._parallelism = parallelism
-        self._most = max(2, parallelism // 2)  # one that hangs delays no other
-        self.threads = threads(self._most)
-        self._waiting: deque[tuple[float, Callable[[], str], Future[str]]] = deque()
-        self._under_way: list[Future[str]] = []
-        self._is_burst = False
-        self._held_until = 0.0
-
-    @property
-    def under_way(self) -> Sequence[Future[str]]:
-        return self._under_way
-
-    def add(self, read: Callable[[], str], now: float) -> Future[str]:
-        """The result of a read of a connector that was created now."""
-        found = Future[str]()
-        self._waiting.append((now + _LATEST, read, found))
-        return found
-
-    def begin(self, now: float, others: int, *, are_last: bool) -> None:
-        """Begin the reads that are due, next to so many other requests. `are_last`: no step waits for its request."""
-        self._under_way = [one for one in self._under_way if not one.done()]
-        if not self._is_burst and self._waiting and (are_last or now >= self._waiting[0][0]):
-            self._is_burst, self._held_until = True, now + _LONGEST_BURST
-        most = min(self._most, max(self._parallelism, self._most) - others) if self._is_burst else 0
-        while self._waiting and len(self._under_way) < most:
-            _, read, found = self._waiting.popleft()
-            self._under_way.append(found)
-            self.threads.submit(in_trace(_bring), read, found)
-        self._is_burst = self._is_burst and bool(self._waiting)
-
-    def room(self, now: float) -> int:
-        """How many other requests there may be in addition to the reads."""
-        if self._is_burst and now < self._held_until:
-            return 0
-        wanted = len(self._under_way) + self._is_burst * len(self._waiting)
-        return max(1, self._parallelism - min(self._most, wanted))
-
-    def due(self, now: float) -> float:
-        """When the next burst begins, or when other requests no longer wait for this one."""
-        if self._is_burst:
-            return self._held_until if now < self._held_until else math.inf
-        return self._waiting[0][0] if self._waiting else math.inf
-
-
-def _bring(read: Callable[[], str], found: Future[str]) -> None:
-    try:
-        found.set_result(read())
-    except BaseException as error:  # raised by the one who waits for it
-        found.set_exception(error)
