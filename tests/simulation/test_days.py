@@ -11,11 +11,18 @@ from simulation.schedules import Beginnings, live, schedule_of, shortest_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 SEEDS = 2000
+"""Seeds of `make test-thorough`; `make test` lives half of them."""
 PARTS = 20
 SEED = os.environ.get("SEED")
 
 
-@pytest.mark.parametrize("part", range(1 if SEED else PARTS))
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(part, marks=pytest.mark.thorough if part >= PARTS // 2 else ())
+        for part in range(1 if SEED else PARTS)
+    ],
+)
 def test_each_day_ends_in_sync_or_with_a_reason(part: int, tmp_path: Path) -> None:
     beginnings = Beginnings(tmp_path)
     for seed in [int(SEED)] if SEED else range(part, SEEDS, PARTS):

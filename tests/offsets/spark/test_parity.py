@@ -121,7 +121,10 @@ NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(POSTGRES): {"lsn": 7, "lsn_pro
 
 
 @pytest.mark.parametrize("name", OWN_WORDS)
-@pytest.mark.parametrize("same", [(), (0, 3)], ids=["other offsets", "some equal offsets"])
+@pytest.mark.parametrize(
+    "same",
+    [pytest.param((), id="other offsets", marks=pytest.mark.thorough), pytest.param((0, 3), id="some equal offsets")],
+)
 def test_entries_that_are_each_wrong_in_words_of_their_own(name: str, same: tuple[int, ...], tmp_path: Path) -> None:
     """More field names than are cached. A third of the partitions have current offsets."""
     config, make = OWN_WORDS[name]
