@@ -7,7 +7,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # requirements.txt has the hashes of all packages, and pip rejects a file with another hash. What builds packages is first.
 # pip builds PySpark, whose jars it need not compress once more, and compiles no module that is never imported.
-PIP_INSTALL = DIST_EXTRA_CONFIG=$(CURDIR)/.venv/wheels.cfg $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
+PIP_INSTALL = DIST_EXTRA_CONFIG="$(CURDIR)/.venv/wheels.cfg" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
 INSTALL = for part in build "$(1)"; do $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(PIP_INSTALL) --require-hashes --requirement .venv/locked.txt || exit 1; done
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
 # Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.

@@ -257,6 +257,8 @@ class LedgerRecords:
                     self._record_outcome(outcome)
             except Exception as error:  # one step must not keep the others from being recorded; it is raised below
                 errors.append(error)
+                if outcome.created_nothing:  # the lease was lost before the request: the record of `creating` stays
+                    listen(outcome)
             else:
                 listen(outcome)
         if errors:

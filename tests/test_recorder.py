@@ -503,6 +503,17 @@ class TestOutcomes:
                 records.after([StepOutcome(planned.steps[0], Result.APPLIED)], [].append)
         assert (owned(ledger), self.journal(ledger)) == ({}, [Action.CREATE])
 
+    def test_a_creation_that_was_skipped_because_the_lease_was_lost_is_reported(self, ledger: WatchedLedger) -> None:
+        reported: list[StepOutcome] = []
+        with suppress(LedgerBusy), ledger.lease(CLUSTER, ManualClock()) as lease:
+            records, planned = self.records(ledger.under(lease))
+            with ledger._database.write() as connection:
+                connection.execute(update(LEASES).values(number=lease.number + 1))
+            skipped = StepOutcome(planned.steps[0], Result.SKIPPED, created_nothing=True)
+            with pytest.raises(LedgerBusy, match="was lost"):
+                records.after([skipped], reported.append)
+        assert [one.result for one in reported] == [Result.SKIPPED]
+
 
 class TestOperations:
     """Offset changes that need no step, and the results of those that have one."""

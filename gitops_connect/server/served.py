@@ -105,7 +105,8 @@ def served(request: Request) -> Served:
 
 def all_problems(one: Served) -> list[tuple[ClusterName | None, Diagnostic]]:
     """The problems of the documents (None), and those that only a cluster or the ledger reveals."""
-    snapshot, documents = one.snapshot, one.snapshot.repository.diagnostics
+    snapshot = one.snapshot
+    documents = snapshot.repository.diagnostics
     known, parts = set(documents), list[tuple[ClusterName | None, Diagnostics]]([(None, documents)])
     for view in snapshot.clusters.values():
         parts.append((view.cluster, Diagnostics(tuple(each for each in view.diagnostics if each not in known))))
