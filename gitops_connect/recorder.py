@@ -289,7 +289,7 @@ class LedgerRecords:
             self._ledger.disown(self._cluster, step.connector)
         seed = step.offset_change
         if seed is not None and (earlier := self._situation.offsets.records.get(seed.name)) is not None:
-            self._offset_changes.mark(self._cluster, earlier)
+            self._offset_changes.mark(self._cluster, replace(earlier, before=None, after=None))  # `intend` removed them
         elif seed is not None:
             self._offset_changes.drop(self._cluster, seed.name)
 

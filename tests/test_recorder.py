@@ -449,7 +449,7 @@ class TestOutcomes:
         if earlier == "intended":
             ledger.record(Ownership(CLUSTER, ORDERS, Origin.CREATED, REVISION, NOW))
         if earlier:
-            ledger.offset_changes.mark(CLUSTER, record(seed, earlier))
+            ledger.offset_changes.mark(CLUSTER, replace(record(seed, earlier), before=Digest("removed by `intend`")))
         about = situation(
             [wanted("orders", initial_offsets=seed)],
             owned=ledger.ownership(CLUSTER),
@@ -466,7 +466,7 @@ class TestOutcomes:
         records.after([StepOutcome(step, Result.FAILED, created_nothing=True)], [].append)
         assert owned(ledger).keys() == ({"orders"} if earlier == "intended" else set())
         left = ledger.offset_changes.records(CLUSTER).values()
-        assert [one.state.value for one in left] == ([earlier] if earlier else [])
+        assert [(one.state.value, one.before) for one in left] == ([(earlier, None)] if earlier else [])
 
     def test_a_process_that_is_killed_has_recorded_all_of_an_outcome_or_nothing(self, ledger: WatchedLedger) -> None:
         records, planned = self.records(ledger)
