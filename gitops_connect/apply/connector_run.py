@@ -87,6 +87,11 @@ class ConnectorRun:
         return all(step.action is Action.RESET_TOPICS for step in self.plan.steps[len(self.outcomes) + 1 :])
 
     @property
+    def can_wait(self) -> bool:
+        """Whether nothing depends on how soon the effect of the step is seen: no step follows, and it is not watched."""
+        return self._is_last and self._watched() is None
+
+    @property
     def _was_stopped(self) -> bool:
         return any(one.step.action is Action.STOP and one.result is Result.APPLIED for one in self.outcomes)
 

@@ -77,6 +77,7 @@ class _Run:
         self._sending: dict[Future[StepResult | Future[str] | None], ConnectorRun] = {}
         self._reads: list[Future[str]] = []
         self._waiting: list[ConnectorRun] = []
+        self._is_urgent = False
         self._ended: list[tuple[ConnectorRun, StepOutcome]] = []
         self._snapshot_taken: Future[ClusterSnapshot] | None = None
         self._snapshots = 0
@@ -164,13 +165,16 @@ class _Run:
         return len(self._sending) < max(1, self._parallelism - min(len(self._reads), self._most_reads))
 
     def _take_snapshot(self, pool: Executor) -> None:
-        is_due = self._clock.monotonic() >= self._pace.due(busy=bool(self._ready))
+        is_due = self._clock.monotonic() >= self._poll_due()
         if self._waiting and self._snapshot_taken is None and is_due:
             self._snapshots += 1
             deleted = frozenset(run.name for run in self._waiting if run.step.action is Action.DELETE)
             self._snapshot_taken = pool.submit(
                 in_trace(take_snapshot), self._cluster, self._clock, self._snapshots, deleted
             )
+
+    def _poll_due(self) -> float:
+        return self._pace.due(busy=bool(self._ready), urgent=self._is_urgent)
 
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
@@ -189,7 +193,7 @@ class _Run:
         now = self._clock.monotonic()
         times = [0.0 if self._ended else _LONGEST_REST]
         if self._waiting and self._snapshot_taken is None:
-            times.append(self._pace.due(busy=bool(self._ready)) - now)
+            times.append(self._poll_due() - now)
         if self._later and self._has_room():
             times.append(self._later[0][0] - now)
         return times
@@ -228,7 +232,7 @@ class _Run:
 
     def _snapshot_ended(self, future: Future[ClusterSnapshot]) -> None:
         now = self._clock.monotonic()
-        runs, self._waiting = self._waiting, []
+        runs, self._waiting, self._is_urgent = self._waiting, [], False
         error = future.exception()
         if error is not None:
             self._fail(error)
@@ -256,6 +260,7 @@ class _Run:
                     heapq.heappush(self._later, (at, next(self._tickets), run))
             case AwaitEffect():
                 self._waiting.append(run)
+                self._is_urgent = self._is_urgent or not run.can_wait
 
     def _end(self, run: ConnectorRun, ending: StepResult) -> None:
         now = self._clock.monotonic()

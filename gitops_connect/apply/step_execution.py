@@ -207,8 +207,9 @@ class StepExecution:
 
 SHORTEST_PAUSE = 0.2
 LONGEST_PAUSE = 2.0
-BUSY_PAUSE = 1.0
-"""While steps queue up for their requests, more frequent polls would only take time from the requests."""
+BUSY_PAUSE, LONGEST_BUSY_PAUSE = 1.0, 5.0
+"""While steps queue up for their requests, more frequent polls would only take time from the requests. The longer pause
+is enough as long as nothing depends on how soon an effect is seen."""
 _GROWTH = 1.6
 _SHARE_IDLE, _SHARE_BUSY = 3, 10
 """Pauses last at least this many times the duration of the last poll: with 300 connectors a poll costs up to 0.3 s of a
@@ -262,8 +263,9 @@ class PollInterval:
         self._since = now
         self._cost = seconds
 
-    def due(self, *, busy: bool) -> float:
-        """When to poll next (monotonic seconds). `busy`: there are steps that wait to send."""
+    def due(self, *, busy: bool, urgent: bool) -> float:
+        """When to poll next (monotonic seconds). `busy`: steps wait to be sent. `urgent`: something depends on it."""
         if busy:
-            return self._since + max(BUSY_PAUSE, self._pause, _SHARE_BUSY * self._cost)
+            shortest = BUSY_PAUSE if urgent else LONGEST_BUSY_PAUSE
+            return self._since + max(shortest, self._pause, _SHARE_BUSY * self._cost)
         return self._since + max(self._pause, _SHARE_IDLE * self._cost)

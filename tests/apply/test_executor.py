@@ -225,6 +225,18 @@ def test_one_read_serves_all_waiting_steps(clock: ManualClock) -> None:
     assert looks[0] < 14
 
 
+def test_reads_are_rare_while_nothing_depends_on_the_connectors_that_queue_up() -> None:
+    looks = {}
+    for state in (TargetState.STOPPED, TargetState.RUNNING):
+        clock = ManualClock()
+        cluster = MemoryCluster(clock)
+        cluster.on_call = lambda verb, _, clock=clock: clock.sleep(1)
+        steps = [replace(step(f"n{i}", Action.CREATE, {}), initial_state=state) for i in range(30)]
+        assert set(results(run(cluster, *steps, parallelism=1))) == {APPLIED}
+        looks[state] = cluster.looks
+    assert looks[TargetState.STOPPED] + 15 < looks[TargetState.RUNNING]
+
+
 def test_requests_run_in_parallel_up_to_the_limit(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock)
     together = threading.Barrier(3)
