@@ -88,7 +88,7 @@ class ConnectorRun:
 
     @property
     def can_wait(self) -> bool:
-        """Whether nothing depends on how soon the effect of the step is seen: no step follows, and it is not watched."""
+        """Whether nothing depends on how soon its effect is seen: no step follows, and it is not watched."""
         return self._is_last and self._watched() is None
 
     @property
