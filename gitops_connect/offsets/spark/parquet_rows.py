@@ -29,12 +29,16 @@ _ESCAPED = r'["\\\x00-\x1f]'
 _LONG: Final = 10**18 - 1
 _BOUNDS = {NATURAL_PATTERN: (0, _LONG), WHOLE_PATTERN: (-_LONG, _LONG)}
 """The numbers that match these patterns: an offset has too many different values for regular expressions."""
+_PLAIN = 4
+"""Bytes that Parquet stores for a string at least, its length, unless it stores strings once in a dictionary."""
 _MOST = 2**31 // _ROWS
 """Bytes of a row of columns at most: the lines of a block have less than 2 GiB, and none of them is too long."""
 _EMPTY_LINE = b'{"partition":{},"offset":{}}\n'
 
 
 def _is_text(kind: Any) -> bool:
+    """Whether the values are strings, also those of a dictionary."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -79,33 +83,64 @@ def rows_of(path: str, start: int, end: int, longest: int) -> Iterator[bytes | C
     A fault that ends them comes last, with its line in its block. `longest`: bytes of a line at most.
     """
     try:
-        with _opened(path) as file:
-            _refuse_columns(file.schema_arrow)
-            for batch in file.iter_batches(_ROWS, row_groups=range(start, end), use_threads=False):
-                columns = _columns(batch)
-                if _are_plain(columns):
-                    yield ColumnBuffer(columns)
-                    continue
-                lines = _lines(columns)
-                lengths = pc.binary_length(lines)
-                if (pc.max(lengths).as_py() or 0) > longest:
-                    row = pc.index(pc.greater(lengths, longest), value=True).as_py()
-                    found = f"a row of more than {longest // 1024**2} MiB"
-                    yield LineFault(TOO_LARGE, found, row + 1)
-                    return
-                yield bytes_of(lines)
+        for batch in _batches(path, range(start, end)):
+            columns = _columns(batch)
+            if _are_plain(columns):
+                yield ColumnBuffer(columns)
+                continue
+            lines = _lines(columns)
+            lengths = pc.binary_length(lines)
+            if (pc.max(lengths).as_py() or 0) > longest:
+                row = pc.index(pc.greater(lengths, longest), value=True).as_py()
+                found = f"a row of more than {longest // 1024**2} MiB"
+                yield LineFault(TOO_LARGE, found, row + 1)
+                return
+            yield bytes_of(lines)
     except _Unfit as error:
         yield LineFault(FORMAT, str(error))
 
 
+def _batches(path: str, groups: range) -> Iterator[Any]:
+    """The rows of those row groups. Strings that the file stores in dictionaries stay in them: that is much faster."""
+    with _opened(path) as file:
+        _refuse_columns(file.schema_arrow)
+        in_dictionaries = _in_dictionaries(file.metadata, groups)
+        # Arrow cannot read dictionaries in structs from several row groups at once.
+        alone = in_dictionaries or any(map(_has_dictionary, file.schema_arrow.types))
+    with _opened(path, in_dictionaries) as file:
+        for part in [[group] for group in groups] if alone else [groups]:
+            yield from file.iter_batches(_ROWS, row_groups=part, use_threads=False)
+
+
+def _in_dictionaries(metadata: Any, groups: range) -> list[str]:
+    """The columns of strings that the row groups store in dictionaries; none if the groups are smaller than a block."""
+    found = [metadata.row_group(number) for number in groups]
+    if sum(group.num_rows for group in found) < _ROWS * len(found):
+        return []
+    small = [
+        {
+            column.path_in_schema
+            for column in map(group.column, range(group.num_columns))
+            if column.physical_type == "BYTE_ARRAY" and column.total_uncompressed_size < _PLAIN * column.num_values
+        }
+        for group in found
+    ]
+    return sorted(set.intersection(*small)) if small else []
+
+
+def _has_dictionary(kind: Any) -> bool:
+    return pa.types.is_struct(kind) and any(pa.types.is_dictionary(field.type) for field in kind)
+
+
 @contextmanager
-def _opened(path: str) -> Iterator[Any]:
+def _opened(path: str, in_dictionaries: Sequence[str] = ()) -> Iterator[Any]:
     """Raises _Unfit if Arrow cannot read the file. Errors of the system have a number, those of Arrow have none."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - most manifests are lines, which start faster without it
 
     Path(path).stat()
     try:
-        with pa.OSFile(path) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as file:
+        options = {"page_checksum_verification": True, "read_dictionary": in_dictionaries}
+        with pa.OSFile(path) as stream, pq.ParquetFile(stream, **options) as file:
             yield file
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -140,13 +175,23 @@ def _refuse_columns(schema: Any) -> None:
 
 
 def _columns(batch: Any) -> dict[str, Any]:
-    """A column for each field, ascending, without dictionaries, and with strings of one type."""
+    """A column for each field, ascending."""
     table = pa.Table.from_batches([batch]).flatten()
-    columns = {name: table.column(name).combine_chunks() for name in sorted(table.column_names)}
-    for name, array in columns.items():
-        decoded = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-        columns[name] = decoded.cast(pa.string()) if _is_text(decoded.type) else decoded
-    return columns
+    return {name: _column(table.column(name).combine_chunks()) for name in sorted(table.column_names)}
+
+
+def _column(array: Any) -> Any:
+    """The column with strings of one type, and with a dictionary only if it has strings and no null."""
+    if not pa.types.is_dictionary(array.type):
+        return array.cast(pa.string()) if _is_text(array.type) else array
+    nulls = array.null_count + array.dictionary.null_count
+    if nulls or not _is_text(array.type) or len(array.dictionary) > _ROWS:
+        return _column(array.dictionary_decode())
+    rows, is_used = array.indices.to_numpy(), np.zeros(len(array.dictionary), np.bool_)
+    is_used[rows] = True
+    numbers = np.cumsum(is_used, dtype=np.int32) - 1
+    values = array.dictionary.filter(pa.array(is_used)).cast(pa.string())
+    return pa.DictionaryArray.from_arrays(pa.array(numbers[rows]), values)
 
 
 def _are_plain(columns: Mapping[str, Any]) -> bool:
@@ -156,7 +201,8 @@ def _are_plain(columns: Mapping[str, Any]) -> bool:
         is_text = _is_text(array.type)
         if array.null_count or not (is_text or _is_whole(array.type)):
             return False
-        length = (pc.max(pc.binary_length(array)).as_py() or 0) if is_text else 4
+        values = array.dictionary if pa.types.is_dictionary(array.type) else array
+        length = (pc.max(pc.binary_length(values)).as_py() or 0) if is_text else 4
         longest += len(json.dumps(name)) + 6 * (length + 1)  # a control character is written in six bytes
     return longest <= _MOST
 
@@ -202,6 +248,7 @@ def _key(column: str) -> str:
 
 def _in_json(array: Any) -> Sequence[Any]:
     """The values of a column in JSON, in parts. A byte that is not UTF-8 stays, for the reader of the lines."""
+    array = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
     if _is_whole(array.type):
         return (array.cast(pa.string()),)
     if _is_text(array.type):
@@ -251,7 +298,8 @@ class ColumnBuffer:
     def distinct(self, name: str) -> _Distinct:
         """The different values of a column."""
         if name not in self._distinct:
-            encoded = self.columns[name].dictionary_encode()
+            array = self.columns[name]
+            encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
             texts = pc.binary_join_element_wise(*_in_json(encoded.dictionary), "")
             self._distinct[name] = _Distinct(encoded.dictionary, texts, encoded.indices.to_numpy())
         return self._distinct[name]

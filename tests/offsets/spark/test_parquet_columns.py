@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +24,7 @@ from support.spark.large_engine import DEBEZIUM, PATTERN_SINK, Case, filed, in_p
 from gitops_connect.families.field_kinds import NATURAL_PATTERN, WHOLE_PATTERN
 from gitops_connect.model.manifests import LargeFile, LargeVerdict
 from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.offsets.spark import parquet_rows
 from gitops_connect.offsets.spark.check import prepare
 from gitops_connect.offsets.spark.input_splits import Block, blocks_of, input_splits
 from gitops_connect.offsets.spark.layouts import LineBuffer, LineForm
@@ -121,12 +124,11 @@ def _others(array: Any) -> Iterator[Any]:
 
 
 def as_structs(table: pa.Table) -> pa.Table:
-    """The table with two columns. Arrow cannot read dictionaries in structs from several row groups."""
+    """The table with two columns."""
     halves = {}
     for half in ("partition", "offset"):
         names = [name for name in table.column_names if name.startswith(f"{half}.")]
         inner = [table.column(name).combine_chunks() for name in names]
-        inner = [one.dictionary_decode() if pa.types.is_dictionary(one.type) else one for one in inner]
         halves[half] = pa.StructArray.from_arrays(inner, [name.partition(".")[2] for name in names])
     return pa.table(halves)
 
@@ -178,7 +180,10 @@ def test_the_verdict_is_that_of_the_lines(  # noqa: PLR0917 - hypothesis passes 
     config, fields = made
     table = table_of(fields, rows, rnd, spoiled)
     table = rnd.choice([table, as_structs(table)])
-    held_alike(table, Case(b"", config, current, kind), rnd.choice([1, 7, 1000]))
+    # As if the blocks were small, and every dictionary worth it.
+    small = {"_ROWS": rnd.choice([1, 5, 30]), "_PLAIN": 10**9}
+    with rnd.choice([patch.multiple(parquet_rows, **small), nullcontext()]):
+        held_alike(table, Case(b"", config, current, kind), rnd.choice([1, 7, 1000]))
 
 
 @pytest.mark.parametrize(("config", "fields"), CASES)
@@ -194,6 +199,29 @@ def test_rows_have_the_forms_of_their_lines_and_become_none(config: Any, fields:
     assert found
     assert [(one.form, one.rows.tolist()) for one in found] == [(one.form, one.rows.tolist()) for one in expected]
     assert left.tolist() == others.tolist()
+
+
+@pytest.mark.parametrize("are_structs", [False, True])
+def test_strings_stay_in_dictionaries_where_that_is_faster(are_structs: bool, tmp_path: Path) -> None:
+    count = 3 * parquet_rows._ROWS
+    columns = {
+        "partition.few": [f"topic-{number // 10_000}" for number in range(count)],
+        "partition.many": [f"file-{number}" for number in range(count)],
+        "offset.position": [*range(count)],
+    }
+    table = as_structs(pa.table(columns)) if are_structs else pa.table(columns)
+    for rows, expected in ((count // 2, {("partition.few", topics) for topics in (4, 7, 8)}), (1000, set())):
+        pq.write_table(table, tmp_path / "m.parquet", row_group_size=rows)
+        found = {name: list[Any]() for name in columns}
+        dictionaries = set[tuple[str, int]]()
+        for block in blocks(tmp_path / "m.parquet"):
+            assert isinstance(block.data, ColumnBuffer)
+            for name, column in block.data.columns.items():
+                found[name] += column.to_pylist()
+                if pa.types.is_dictionary(column.type):
+                    dictionaries.add((name, len(column.dictionary)))
+        assert found == columns
+        assert dictionaries == expected
 
 
 def test_the_bounds_of_numbers_are_those_of_their_patterns() -> None:
