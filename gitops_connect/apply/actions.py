@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
 from typing import assert_never
@@ -26,7 +25,6 @@ from gitops_connect.model.outcomes import Result
 from gitops_connect.model.plans import Action, Step
 from gitops_connect.model.restart_records import Restart
 from gitops_connect.model.strimzi import RequestedListing
-from gitops_connect.tracing.spans import in_trace
 
 
 def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult:
@@ -34,8 +32,8 @@ def adopt(connectors: Collection[ConnectorName], journal: Journal) -> StepResult
     return _recorded(partial(journal.adopt, connectors))
 
 
-def carry_out(step: Step, context: StepContext, exchanges: list[Exchange]) -> StepResult | Future[str] | None:
-    """Begin the step. Returns its result if that is known, or else the remark (mostly empty) that follows, if any.
+def carry_out(step: Step, context: StepContext, exchanges: list[Exchange]) -> StepResult | Callable[[], str] | None:
+    """Begin the step. Returns its result if that is known, or else what is to be read for a remark, if anything.
 
     The requests that have an effect are added to `exchanges`. Raises what `ConnectClient`, `Journal` and
     `OffsetChanges` raise.
@@ -44,7 +42,7 @@ def carry_out(step: Step, context: StepContext, exchanges: list[Exchange]) -> St
         return _carry_out(step, context)
 
 
-def _carry_out(step: Step, context: StepContext) -> StepResult | Future[str] | None:
+def _carry_out(step: Step, context: StepContext) -> StepResult | Callable[[], str] | None:
     if step.action is Action.CREATE:
         return _create(step, context)
     if step.offset_change is not None:
@@ -87,14 +85,14 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
     return change_offsets(offset_change, context, step.fenced)
 
 
-def _create(step: Step, context: StepContext) -> Future[str] | None:
+def _create(step: Step, context: StepContext) -> Callable[[], str] | None:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
     context.options.journal.creating(step.connector, step.offset_change)
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     if step.offset_change is not None or not context.tells_offsets:
         return None
     until = context.options.clock.monotonic() + leftovers_timeout(context.options)
-    return context.readers.submit(in_trace(leftovers), step.connector, context, until)
+    return partial(leftovers, step.connector, context, until)
 
 
 def _recorded(record: Callable[[], None]) -> StepResult:

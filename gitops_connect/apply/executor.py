@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 
 from gitops_connect.apply.actions import adopt, carry_out
 from gitops_connect.apply.connector_run import ConnectorRun
+from gitops_connect.apply.effects import leaves_running
+from gitops_connect.apply.leftovers import LeftoverReads
 from gitops_connect.apply.step_context import ExecuteOptions, StepContext
 from gitops_connect.apply.step_execution import (
     AwaitEffect,
@@ -35,6 +37,8 @@ from gitops_connect.model.plans import Action, Plan
 from gitops_connect.tracing.spans import in_trace, span
 
 T = TypeVar("T")
+_Begun = StepResult | Callable[[], str] | None
+"""What `carry_out` returns."""
 
 _LONGEST_REST = 1.0
 _CHECK_EVERY = 5.0
@@ -59,23 +63,19 @@ class _Run:
         self._clock = options.clock
         self._progress: SimpleQueue[SendingProgress] = SimpleQueue()
         self._parallelism = max(1, options.parallelism)
-        # What new connectors report takes up to half of the requests, and two at least: one that hangs delays no other.
-        self._most_reads = max(2, self._parallelism // 2)
-        self._readers = cluster.threads(self._most_reads)
+        self._reads = LeftoverReads(cluster.threads, self._parallelism)
         self._context = StepContext(
             cluster,
             options,
             GET_OFFSETS.is_in(plan.connect_version),
             lambda: bool(self._halted) or options.interrupted(),
             self._progress.put,
-            self._readers,
         )
         applicable = (one for one in plan.connectors if one.applicable and one.steps)
         self._runs = [ConnectorRun(one, plan.cluster, options) for one in applicable]
         self._ready = deque(self._runs)
         self._later: list[tuple[float, int, ConnectorRun]] = []
-        self._sending: dict[Future[StepResult | Future[str] | None], ConnectorRun] = {}
-        self._reads: list[Future[str]] = []
+        self._sending: dict[Future[_Begun], ConnectorRun] = {}
         self._waiting: list[ConnectorRun] = []
         self._is_urgent = False
         self._ended: list[tuple[ConnectorRun, StepOutcome]] = []
@@ -91,7 +91,7 @@ class _Run:
         self._adopt()
         # One thread more than requests, for the poll. Leaving the block waits for the requests in progress. The pool
         # has no queue: a request is only submitted when a thread is free.
-        with self._readers, self._cluster.threads(self._parallelism + 1) as pool:
+        with self._reads.threads, self._cluster.threads(self._parallelism + 1) as pool:
             while self._ready or self._later or self._sending or self._waiting or self._ended:
                 self._report_ended()
                 if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
@@ -153,16 +153,16 @@ class _Run:
 
     def _send(self, pool: Executor) -> None:
         now = self._clock.monotonic()
-        self._reads = [one for one in self._reads if not one.done()]
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
+        self._reads.begin(now, len(self._sending), are_last=not self._ready)
         while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
             run = self._ready.popleft()
             run.execution(self._clock.monotonic())
             self._sending[pool.submit(in_trace(carry_out), run.step, self._context, run.exchanges)] = run
 
     def _has_room(self) -> bool:
-        return len(self._sending) < max(1, self._parallelism - min(len(self._reads), self._most_reads))
+        return len(self._sending) < self._reads.room(self._clock.monotonic())
 
     def _take_snapshot(self, pool: Executor) -> None:
         is_due = self._clock.monotonic() >= self._poll_due()
@@ -179,7 +179,7 @@ class _Run:
     def _rest(self) -> None:
         """Wait until a request ends or an action is due, and process what has ended."""
         pause = max(0.0, min(self._times()))
-        under_way: list[Future[Any]] = [*self._sending, *self._reads]
+        under_way: list[Future[Any]] = [*self._sending, *self._reads.under_way]
         if self._snapshot_taken is not None:
             under_way.append(self._snapshot_taken)
         if under_way:
@@ -194,6 +194,7 @@ class _Run:
         times = [0.0 if self._ended else _LONGEST_REST]
         if self._waiting and self._snapshot_taken is None:
             times.append(self._poll_due() - now)
+        times.append(self._reads.due(now) - now)
         if self._later and self._has_room():
             times.append(self._later[0][0] - now)
         return times
@@ -212,7 +213,7 @@ class _Run:
             finished, self._snapshot_taken = self._snapshot_taken, None
             self._snapshot_ended(finished)
 
-    def _answered(self, run: ConnectorRun, future: Future[StepResult | Future[str] | None]) -> None:
+    def _answered(self, run: ConnectorRun, future: Future[_Begun]) -> None:
         now = self._clock.monotonic()
 
         def decide() -> NextAction:
@@ -222,9 +223,8 @@ class _Run:
             answer = None if error else future.result()
             if isinstance(answer, StepResult):
                 return answer
-            if answer is not None:
-                self._reads.append(answer)
-            return run.answered(error, self._snapshots, now, answer)
+            remark = None if answer is None else self._reads.add(answer, now, runs=leaves_running(run.step))
+            return run.answered(error, self._snapshots, now, remark)
 
         self._move(run, decide)
         if run.attempt is not None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -78,8 +77,7 @@ class StepContext:
 
     `tells_offsets`: the workers are new enough to return offsets. `interrupted`: True once nothing more may begin, not
     even the next chunk. `progress` is called after each chunk, in the thread that sends the chunk. The holder of
-    `sending` sends a chunk: a worker's heap has room for one chunk, however many large changes there are. `readers`
-    read what a step reports in addition, so that no request of another connector waits for it.
+    `sending` sends a chunk: a worker's heap has room for one chunk, however many large changes there are.
     """
 
     cluster: ConnectClient
@@ -87,5 +85,4 @@ class StepContext:
     tells_offsets: bool
     interrupted: Callable[[], bool]
     progress: Callable[[SendingProgress], None]
-    readers: Executor
     sending: Lock = field(default_factory=Lock)

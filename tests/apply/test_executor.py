@@ -263,23 +263,51 @@ def test_requests_run_in_parallel_up_to_the_limit(clock: ManualClock) -> None:
 
 def test_reads_of_new_connectors_count_as_requests_and_hold_up_no_other_connector(clock: ManualClock) -> None:
     cluster, all_created, pair = MemoryCluster(clock), threading.Event(), threading.Barrier(2)
-    created, reads, at_once = set[str](), list[str](), list[int]()
+    created, reads, at_once = list[str](), list[str](), list[int]()
 
-    def wait_for_others(verb: str, name: str) -> None:
+    def hang(verb: str, name: str) -> None:
+        at_once.append(cluster.at_once + len(reads))
         if verb == "create":
-            at_once.append(cluster.at_once + len(reads))
             pair.wait(timeout=10)
-            created.add(name)
-            if len(created) == 10:
+            clock.seconds += 0.6
+            created.append(name)
+            if len(created) == 20:
                 all_created.set()
         elif not all_created.is_set():  # no read ends before that
             reads.append(name)
+            clock.seconds += 2.5
             assert all_created.wait(10)
 
-    cluster.on_call = wait_for_others
-    outcomes = run(cluster, *(step(f"n{i}", Action.CREATE, {}) for i in range(10)), parallelism=4)
+    cluster.on_call = hang
+    outcomes = run(cluster, *(step(f"n{i}", Action.CREATE, {}) for i in range(20)), parallelism=4)
     assert set(results(outcomes)) == {APPLIED}
-    assert (len(reads), max(at_once)) == (2, 4)
+    assert len(reads) == 2
+    assert max(at_once) <= 4
+
+
+@pytest.mark.parametrize(("state", "seconds", "most"), [(TargetState.RUNNING, 1, 40), (TargetState.STOPPED, 3, 7)])
+def test_new_connectors_are_read_soon_and_many_at_a_time(
+    clock: ManualClock, state: TargetState, seconds: int, most: int
+) -> None:
+    """A worker has a rebalance for all connectors that it creates between two reads."""
+    cluster, order, began = MemoryCluster(clock), list[str](), dict[str, float]()
+
+    def note(verb: str, name: str) -> None:
+        order.append(verb)
+        if verb == "create":
+            clock.seconds += 0.1
+            began[name] = clock.seconds
+        else:
+            clock.seconds += 0.01
+            assert clock.seconds - began[name] < seconds
+
+    cluster.on_call = note
+    creations = (replace(step(f"n{i}", Action.CREATE, {}), initial_state=state) for i in range(100))
+    outcomes = run(cluster, *creations, parallelism=4)
+    assert set(results(outcomes)) == {APPLIED}
+    bursts = sum(pair == ("create", "offsets") for pair in pairwise(order))
+    assert order.count("offsets") == 100
+    assert 3 <= bursts <= most
 
 
 def test_a_connector_that_fails_to_start_says_why_without_its_secrets(clock: ManualClock) -> None:
