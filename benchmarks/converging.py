@@ -4,7 +4,8 @@ gitops-connect validates each config, reads the offsets that an earlier connecto
 connector is recorded in its declared state. It is compared with plain requests, eight at a time: with POSTs alone,
 which end with the last answer; with POSTs until every connector is seen in its state; and with the same requests as
 gitops-connect until then. Every measurement has a new sandbox: to delete connectors takes longer than to create them.
-Its worker has Connect's default: no support for exactly-once sources. With it, creations and reads take longer.
+Its worker does not support exactly-once sources, which is Connect's default. With that support, all of this takes
+longer.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _large_pages() -> Iterator[Figure]:
 
 
 def _while_everything_changes(directory: Path) -> Iterator[Figure]:
-    """In one reconciliation, a real daemon changes all connectors of the stand-in."""
+    """The status page of a real daemon while one reconciliation changes the config of every connector."""
     workplace = Workplace(directory / "status-page", CHANGED, Layout.FILE_EACH)
     with serving(CHANGED) as connect, requests.Session() as session:
         workplace.create(connect.url)

@@ -53,7 +53,7 @@ def leftovers(name: ConnectorName, context: StepContext, until: float) -> str:
 _LATEST, _LATEST_IDLE = 0.25, 2.0
 """Seconds after a creation. A connector that runs soon writes offsets of its own."""
 _LONGEST_BURST = 2.0
-"""Seconds for which new connectors wait for reads, because a read may take long."""
+"""Seconds for which all other steps wait for reads, because a read may take long."""
 
 
 class LeftoverReads:

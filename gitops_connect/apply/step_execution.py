@@ -264,7 +264,7 @@ class PollInterval:
         self._cost = seconds
 
     def due(self, *, busy: bool, urgent: bool) -> float:
-        """When to poll next (monotonic seconds). `busy`: steps wait to be sent. `urgent`: something depends on it."""
+        """When to poll next (monotonic seconds). `busy`: steps wait to be sent. `urgent`: a step depends on it."""
         if busy:
             shortest = BUSY_PAUSE if urgent else LONGEST_BUSY_PAUSE
             return self._since + max(shortest, self._pause, _SHARE_BUSY * self._cost)

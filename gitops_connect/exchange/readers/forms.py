@@ -160,11 +160,8 @@ def _warn_of_rest(form: Form, part: Part, findings: Findings) -> None:
             if here in above and isinstance(value.value, Mapping):
                 rest.append((here, value))
             else:
-                similar = (
-                    ""
-                    if here in above
-                    else did_you_mean(key, [one[len(path)] for one in known if one[: len(path)] == path])
-                )
+                others = [] if here in above else [one[len(path)] for one in known if one[: len(path)] == path]
+                similar = did_you_mean(key, others)
                 summary = f"{'.'.join(here)!r} of {form.what} has no counterpart: it is left out{similar}"
                 findings.warning("convert/unknown-field", summary, value.location)
 
