@@ -23,13 +23,54 @@ from gitops_connect.errors import LedgerBusy
 # A time limit for one whole HTTP request: connection, headers and body.
 #
 # The timeouts of `requests` limit each silence. A server that sends one byte a second could therefore block its client
-# without end. Here a timer shuts the socket down at the end of the time, even while the client reads.
+# without end. Here another thread shuts the socket down at the end of the time, even while the client reads.
 
 SLOWEST = 64 * 1024
 """Bytes a second. The timeout of a body is extended by one second for each so many bytes that have arrived."""
 
 _request = threading.local()
 """The `Deadline` of the request that this thread sends, as `deadline`."""
+
+
+class _Watch:
+    """One thread for all deadlines: a thread for each request takes longer than many an answer.
+
+    The holder of `lock` decides whether a socket is still that of a request: it returns to its pool, and must not be
+    shut down there.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Condition()
+        self._open: set[Deadline] = set()
+        self._thread: threading.Thread | None = None
+        self._next = math.inf
+
+    def begin(self, deadline: Deadline) -> None:
+        with self.lock:
+            self._open.add(deadline)
+            if self._thread is None or not self._thread.is_alive():  # a fork has no threads
+                self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
+                self._thread.start()
+            elif deadline.until < self._next:
+                self.lock.notify()
+
+    def end(self, deadline: Deadline) -> None:
+        with self.lock:
+            self._open.discard(deadline)
+            deadline.close()
+
+    def _run(self) -> None:
+        with self.lock:
+            while True:
+                now = time.monotonic()
+                for one in [one for one in self._open if one.until <= now]:
+                    self._open.discard(one)
+                    one.expire()
+                self._next = min((one.until for one in self._open), default=math.inf)
+                self.lock.wait(min(self._next - now, threading.TIMEOUT_MAX))
+
+
+_watch = _Watch()
 
 
 class Deadline:
@@ -46,32 +87,26 @@ class Deadline:
         self._permitted_until = math.inf
         begin = time.monotonic()
         self._end = begin + most
-        self._until = min(begin + seconds, self._end)
-        self._lock = threading.Lock()  # a socket returns to its pool: it must not be shut down after the end
-        self._is_over = False
+        self.until = min(begin + seconds, self._end)
         self._sock: socket.socket | None = None
         self._copy: socket.socket | None = None
         self._is_sent = False
-        self._timer = self._start(self._until - begin)
 
     def __enter__(self) -> Deadline:
         _request.deadline = self
+        _watch.begin(self)
         return self
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         del _request.deadline
-        with self._lock:
-            self._is_over = True
-            self._timer.cancel()
-            if self._copy is not None:
-                self._copy.close()
+        _watch.end(self)
         if self.expired and isinstance(error, requests.RequestException):
             # Nothing was sent if it is a ConnectTimeout.
             raise (requests.ReadTimeout if self._is_sent else requests.ConnectTimeout)(error) from error
 
     def received(self, size: int) -> None:
         """So many bytes of the body have arrived: extend the limit by one second for each `SLOWEST`, up to `most`."""
-        self._until = min(self._until + size / SLOWEST, self._end)
+        self.until = min(self.until + size / SLOWEST, self._end)
 
     def await_permit(self, connection: HTTPConnection) -> None:
         """Ask for the permit. The connection is made first, because that may take long."""
@@ -94,27 +129,20 @@ class Deadline:
 
     def watch(self, sock: socket.socket | None) -> None:
         """Use this socket for the request."""
-        with self._lock:
+        with _watch.lock:
             self._sock = sock
             if self.expired:
                 self._cut()
 
-    def _start(self, seconds: float) -> threading.Timer:
-        timer = threading.Timer(seconds, self._check)
-        timer.daemon = True
-        timer.start()
-        return timer
+    def expire(self) -> None:
+        """The time is over. Called by the holder of the lock, as `close` is."""
+        self.expired = True
+        self._cut()
 
-    def _check(self) -> None:
-        with self._lock:
-            left = self._until - time.monotonic()
-            if self._is_over:
-                return
-            if left > 0:
-                self._timer = self._start(left)
-                return
-            self.expired = True
-            self._cut()
+    def close(self) -> None:
+        """The request is over."""
+        if self._copy is not None:
+            self._copy.close()
 
     def _cut(self) -> None:
         if self._sock is not None:
