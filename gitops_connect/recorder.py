@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from gitops_connect.errors import GitopsConnectError
-from gitops_connect.ledger.group_commit import GroupCommit
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.clock import Clock
@@ -68,7 +67,7 @@ class LedgerRecords:
         self._authors = {situation.revision: situation.author}
         self._cluster, self._revision = situation.desired.cluster, situation.revision
         self._desired = {connector.name: connector for connector in situation.desired.connectors}
-        self._created = GroupCommit(ledger.together)
+        self._creating: set[ConnectorName] = set()
         self._clearing: set[ConnectorName] = set()
         self._adoptions: dict[ConnectorName, int] = {}
         self._stopped = set(situation.stopped)
@@ -132,17 +131,19 @@ class LedgerRecords:
     def note(self, offset_change: OffsetChange, message: str) -> None:
         self._offset_changes.note(self._cluster, offset_change.name, message)
 
-    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
-        on_delete, now = self._desired[connector].on_delete, self._clock.now()
+    def creating(self, steps: Collection[Step]) -> None:
+        new = [step for step in steps if step.connector not in self._creating]
+        unmanaged = [step.connector for step in new if step.connector not in self._situation.ownership]
+        with self._ledger.together():
+            for step in new:
+                if step.offset_change is not None:
+                    self._offset_changes.intend(self._cluster, step.offset_change, self._clock.now())
+            self._ledger.record(*map(self._to_be_created, unmanaged))
+        self._creating.update(step.connector for step in new)
 
-        def write() -> None:
-            if offset_change is not None:
-                self._offset_changes.intend(self._cluster, offset_change, now)
-            if connector not in self._situation.ownership:
-                record = Ownership(self._cluster, connector, Origin.CREATED, self._revision, now, on_delete=on_delete)
-                self._ledger.record(record)
-
-        self._created.run(write)
+    def _to_be_created(self, name: ConnectorName) -> Ownership:
+        on_delete, now = self._desired[name].on_delete, self._clock.now()
+        return Ownership(self._cluster, name, Origin.CREATED, self._revision, now, on_delete=on_delete)
 
     def stopping(self, connector: ConnectorName) -> None:
         if (state := self._returns_to.get(connector)) is not None:

@@ -434,11 +434,13 @@ class TestOutcomes:
     def test_a_seeded_connector_is_recorded_in_one_transaction_before_it_is_created(
         self, ledger: WatchedLedger
     ) -> None:
-        records, _ = self.records(ledger)
+        records, planned = self.records(ledger)
         seed = change(seed_name(ORDERS), "orders", "seed")
         offset_change = OffsetChange(seed.name, ORDERS, OffsetChangeKind.SEED, seed.digest, REVISION)
+        step = replace(planned.steps[0], offset_change=offset_change)
         with transactions() as found:
-            records.creating(ORDERS, offset_change)
+            records.creating([step])
+            records.creating([step])
         assert len(found) == 1
         assert (owned(ledger), len(ledger.offset_changes.records(CLUSTER))) == ({"orders": Origin.CREATED}, 1)
 
@@ -461,7 +463,7 @@ class TestOutcomes:
         step = planned.steps[0]
         assert (step.action, step.offset_change is not None) == (Action.CREATE, True)
         records = LedgerRecords(ledger, about, planned, ManualClock())
-        records.creating(ORDERS, step.offset_change)
+        records.creating([step])
         assert (owned(ledger).keys(), ledger.offset_changes.records(CLUSTER).keys()) == ({"orders"}, {seed.name})
         records.after([StepOutcome(step, Result.FAILED, created_nothing=True)], [].append)
         assert owned(ledger).keys() == ({"orders"} if earlier == "intended" else set())

@@ -87,7 +87,7 @@ def _carry_out_offset_change(step: Step, offset_change: OffsetChange, context: S
 
 def _create(step: Step, context: StepContext) -> Callable[[], str] | None:
     """A connector that must not run yet is recorded in the ledger before it exists, so that nothing starts it early."""
-    context.options.journal.creating(step.connector, step.offset_change)
+    context.options.journal.creating([step])
     context.cluster.create(step.connector, step.config, step.initial_state, sensitive=sensitive_keys(step))
     if step.offset_change is not None or not context.tells_offsets:
         return None

@@ -30,7 +30,7 @@ class ConnectorRun:
     """The steps of one connector: the outcomes of the finished steps, and the step in progress.
 
     `failed` is the first step that failed. `harmless` is False after a failure that may have changed something.
-    `exchanges` are the requests of the step in progress.
+    `exchanges` are the requests of the step in progress. `announced`: the ledger may have the record of its creation.
     """
 
     plan: ConnectorPlan
@@ -41,6 +41,7 @@ class ConnectorRun:
     harmless: bool = True
     attempt: StepExecution | None = None
     exchanges: list[Exchange] = field(default_factory=list)
+    announced: bool = False
 
     @property
     def name(self) -> ConnectorName:
@@ -117,7 +118,7 @@ class ConnectorRun:
         message = "; ".join(filter(None, [mask(ending.message, secrets), next_steps]))
         outcome = StepOutcome(self.step, ending.result, message, seconds, finished, ending.took_effect, bug=ending.bug)
         may_have_effect = self.attempt is not None and self.attempt.may_have_effect
-        if self.step.action is Action.CREATE and self.attempt is not None and not (may_have_effect or ending.bug):
+        if self.step.action is Action.CREATE and self.announced and not (may_have_effect or ending.bug):
             outcome = replace(outcome, created_nothing=True)
         if self.exchanges:
             last, count = self.exchanges[-1], len(self.exchanges)

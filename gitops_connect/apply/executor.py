@@ -10,8 +10,9 @@ import heapq
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import suppress
 from functools import partial
-from itertools import chain, count
+from itertools import chain, count, islice
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -156,10 +157,29 @@ class _Run:
         while self._later and self._later[0][0] <= now:
             self._ready.append(heapq.heappop(self._later)[2])
         self._reads.begin(now, len(self._sending), are_last=not self._ready)
-        while self._ready and self._has_room() and (self._may_go_on() or self._may_take_back()) and self._ready:
+        if not (self._ready and self._has_room() and (self._may_go_on() or self._may_take_back())):
+            return
+        while self._ready and self._has_room():
+            self._announce()
             run = self._ready.popleft()
             run.execution(self._clock.monotonic())
             self._sending[pool.submit(in_trace(carry_out), run.step, self._context, run.exchanges)] = run
+        self._announce()
+
+    def _announce(self) -> None:
+        """Record the next creations, at most two for each request that may be in progress, in one transaction.
+
+        A transaction for each would delay its request, and a worker has one rebalance for all creations that it finds
+        together (`DistributedHerder.tick`). If the process is killed, a few are managed that it has not created.
+        """
+        runs = [run for run in islice(self._ready, 2 * self._parallelism) if run.step.action is Action.CREATE]
+        if all(run.announced for run in runs[: self._parallelism]):
+            return
+        new = [run for run in runs if not run.announced]
+        for run in new:
+            run.announced = True
+        with suppress(Exception):  # each is recorded again before it is created, and then has its own error
+            self._options.journal.creating([run.step for run in new])
 
     def _has_room(self) -> bool:
         return len(self._sending) < self._reads.room(self._clock.monotonic())

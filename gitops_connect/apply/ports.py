@@ -11,6 +11,7 @@ from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offset_changes import Failure, OffsetChange
 from gitops_connect.model.offsets import Offsets
+from gitops_connect.model.plans import Step
 from gitops_connect.model.strimzi import RequestedListing
 
 
@@ -135,10 +136,10 @@ class Journal(Protocol):
     def note(self, offset_change: OffsetChange, message: str) -> None:
         """Record that the offset change was begun and that its outcome is unknown."""
 
-    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
-        """Record that the connector is about to be created: it is managed even if the answer is lost.
+    def creating(self, steps: Collection[Step]) -> None:
+        """Record that these connectors are about to be created, all of them or none; a second call does nothing.
 
-        It must not run before the offset change, if there is one.
+        They are managed even if an answer is lost. One with an offset change must not run before that.
         """
 
     def configuring(self, connector: ConnectorName) -> None:

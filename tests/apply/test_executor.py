@@ -3,8 +3,8 @@ from __future__ import annotations
 import math
 import threading
 from collections import deque
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +21,14 @@ from gitops_connect.apply.executor import execute
 from gitops_connect.apply.step_context import StoppedConnectors
 from gitops_connect.apply.step_execution import StepResult
 from gitops_connect.connect.exchanges import Exchange
-from gitops_connect.errors import AlreadyExists, LedgerBusy, OutcomeUnknown, RebalanceInProgress, Rejected
+from gitops_connect.errors import (
+    AlreadyExists,
+    LedgerBusy,
+    LedgerUnusable,
+    OutcomeUnknown,
+    RebalanceInProgress,
+    Rejected,
+)
 from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName, Digest, OffsetChangeName, Revision
 from gitops_connect.model.observed_state import ObservedConnector, TaskStatus, WorkerState
@@ -37,6 +44,16 @@ BACK = OffsetChange(
     OffsetChangeName("back"), A, OffsetChangeKind.ALTER, Digest("d"), Revision("r"), current_offsets(a=10)
 )
 OFFSET_CHANGE = (step("a", Action.STOP), replace(step("a", Action.ALTER), offset_change=BACK), step("a", Action.RESUME))
+
+
+@dataclass
+class Announcing(MemoryJournal):
+    """Calls `listen` with the connectors that are about to be created."""
+
+    listen: Callable[[Sequence[str]], None] = field(kw_only=True)
+
+    def creating(self, steps: Collection[Step]) -> None:
+        self.listen([one.connector for one in steps])
 
 
 def run(cluster: MemoryCluster, *steps: Step, **options: object) -> tuple[StepOutcome, ...]:
@@ -371,6 +388,38 @@ def test_an_outcome_says_whether_a_create_was_certainly_never_carried_out(
     assert [one.created_nothing for one in outcomes] == [is_certain, False]
 
 
+def test_creations_are_recorded_before_they_are_due(clock: ManualClock) -> None:
+    """Requests that are answered together are followed together. Only a few connectors have a record and no request."""
+    cluster, announced = MemoryCluster(clock), list[tuple[int, str]]()
+    journal = Announcing(listen=lambda names: announced.append((len(cluster.calls), "".join(names))))
+    steps = [step(name, Action.CREATE, {"k": "v"}) for name in "abcdefg"]
+    assert results(run(cluster, *steps, parallelism=2, journal=journal)) == [APPLIED] * 7
+    assert next(one for one in announced if len(one[1]) > 1) == (0, "abcd")
+    for number, (_, name) in enumerate(cluster.calls):
+        recorded = "".join(names for sent, names in announced if sent <= number)
+        assert name in recorded
+        assert len(set(recorded)) <= number + 6
+
+
+def test_a_creation_that_was_recorded_and_not_begun_has_certainly_created_nothing(clock: ManualClock) -> None:
+    cluster = MemoryCluster(clock)
+    steps = [step(name, Action.CREATE, {"k": "v"}) for name in "abc"]
+    outcomes = run(cluster, *steps, parallelism=1, interrupted=lambda: bool(cluster.calls))
+    found = [(one.result, one.created_nothing) for one in outcomes]
+    assert found == [(APPLIED, False), (SKIPPED, True), (SKIPPED, False)]
+
+
+def test_an_error_of_the_records_of_several_creations_is_only_for_the_one_that_caused_it(clock: ManualClock) -> None:
+    def fail(names: Sequence[str]) -> None:
+        if "b" in names:
+            raise LedgerUnusable("the row is too long")
+
+    steps = [step(name, Action.CREATE, {"k": "v"}) for name in "abc"]
+    outcomes = run(MemoryCluster(clock), *steps, journal=Announcing(listen=fail))
+    assert results(outcomes) == [APPLIED, BAD, APPLIED]
+    assert outcomes[1].message == "the row is too long"
+
+
 def test_a_masked_value_is_no_evidence_that_a_new_one_has_arrived(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, connector("a", STOPPED, {"p": "********"}))
     cluster.faults["configure", "a"].append(Fault(LOST))
@@ -409,9 +458,8 @@ def test_a_lost_lease_stops_before_the_next_effect(clock: ManualClock) -> None:
         if len(checks) > 1:
             raise LedgerBusy("the lease was lost")
 
-    outcomes = run(
-        cluster, step("a", Action.STOP), step("a", Action.DELETE), step("b", Action.STOP), before_effect=check
-    )
+    steps = [step("a", Action.STOP), step("a", Action.DELETE), step("b", Action.STOP)]
+    outcomes = run(cluster, *steps, before_effect=check, parallelism=1)
     assert results(outcomes) == [APPLIED, SKIPPED, SKIPPED]
     assert outcomes[1].message == "skipped: the lease was lost"
     assert len(cluster.calls) == 1

@@ -346,6 +346,6 @@ class TestLedger:
         assert journal.calls == [("intend", "c"), ("begin", "c"), ("settle", "c")]
 
         broken, journal = MemoryCluster(ManualClock()), MemoryJournal()
-        journal.faults["intend"].append(LedgerUnusable("disk full"))
+        journal.faults["intend"].extend([LedgerUnusable("disk full")] * 2)  # together with others, and alone
         assert results(run(broken, journal, create, *rest)) == [BAD, SKIPPED, SKIPPED]
         assert broken.calls == []

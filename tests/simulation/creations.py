@@ -28,8 +28,6 @@ class Creations:
     world: World
     preceded: set[ConnectorName] = field(default_factory=set)
     """The connectors that someone else has created directly before the request of a replica."""
-    _recorded: dict[ConnectorName, greenlet] = field(default_factory=dict)
-    """The job that was the last one to record a connector as created."""
     _doubtful: dict[ConnectorName, greenlet] = field(default_factory=dict)
     """The last job one of whose requests may have created the connector."""
     _withdrawn: dict[ConnectorName, greenlet] = field(default_factory=dict)
@@ -39,17 +37,16 @@ class Creations:
 
     def recorded(self, *records: Ownership) -> None:
         """These connectors are recorded as managed now."""
-        for name in [one.connector for one in records if one.origin is Origin.CREATED]:
-            self._recorded[name] = getcurrent()
-            self._withdrawn.pop(name, None)
+        job = getcurrent()
+        for one in [one for one in records if one.origin is Origin.CREATED]:
+            self._withdrawn.pop(one.connector, None)
+            if one.desired is None and self._doubtful.get(one.connector) is not job:  # it is only to be created
+                self._withdrawn[one.connector] = job
 
     def requested(self, replica: Replica, verb: str, name: ConnectorName) -> None:
         """A replica sends a request with an effect now."""
-        job, plan = getcurrent(), replica.view.plan
-        if verb == "create":
-            if self._recorded.get(name) is job and self._doubtful.get(name) is not job:
-                self._withdrawn[name] = job
-        elif plan is not None and self._is_of_others(name):
+        plan = replica.view.plan
+        if verb != "create" and plan is not None and self._is_of_others(name):
             record = self.world.ledger.ownership(LOCAL).get(name)
             is_adopted = record is not None and record.origin is Origin.ADOPTED
             assert is_adopted, f"{verb} {name}, which someone else has created"

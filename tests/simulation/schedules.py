@@ -175,6 +175,7 @@ def _settings(random: Random, theme: Collection[str], seed: int) -> Mapping[str,
         "connect_validate": seed % 8 == 3,
         "rollout_size": 1 if "configs" in theme else random.choice((0, 0, 1)),
         "kafka": KafkaSettings(("kafka:9092",)) if seed % 4 == 1 else None,
+        "parallelism": 1 if seed % 7 == 2 else 8,
     }
 
 

@@ -20,7 +20,7 @@ from gitops_connect.model.differences import Difference, Review
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
 from gitops_connect.model.offset_changes import Failure, OffsetChange, OffsetChangeKind
 from gitops_connect.model.offsets import OffsetPatch, Offsets, merged, to_json
-from gitops_connect.model.plans import Plan
+from gitops_connect.model.plans import Plan, Step
 from gitops_connect.model.units import DEFAULT_SKIP_LIMITS
 from gitops_connect.plan.offset_review import review, review_unfinished
 from gitops_connect.reconcile import ReconcileOptions
@@ -56,6 +56,7 @@ class MemoryJournal:
     chunks: list[tuple[int, int]] = field(default_factory=list)
     unfinished: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
     before: dict[OffsetChangeName, Offsets] = field(default_factory=dict)
+    intended: set[OffsetChangeName] = field(default_factory=set)
     settled: dict[OffsetChangeName, tuple[Offsets, str]] = field(default_factory=dict)
     failed: dict[OffsetChangeName, Failure] = field(default_factory=dict)
     restarts: list[ConnectorName] = field(default_factory=list)
@@ -102,10 +103,12 @@ class MemoryJournal:
     def stopping(self, connector: ConnectorName) -> None:
         self.stopped.append(connector)
 
-    def creating(self, connector: ConnectorName, offset_change: OffsetChange | None) -> None:
+    def creating(self, steps: Collection[Step]) -> None:
         """Which connectors are managed is known to the ledger, and not to this journal."""
-        if offset_change is not None:
-            self._record_call("intend", offset_change)
+        for step in steps:
+            if step.offset_change is not None and step.offset_change.name not in self.intended:
+                self._record_call("intend", step.offset_change)
+                self.intended.add(step.offset_change.name)
 
     def count_restart(self, connector: ConnectorName) -> None:
         if self.faults["count"]:
