@@ -389,7 +389,7 @@ def test_an_outcome_says_whether_a_create_was_certainly_never_carried_out(
 
 
 def test_creations_are_recorded_before_they_are_due(clock: ManualClock) -> None:
-    """Requests that are answered together are followed together. Only a few connectors have a record and no request."""
+    """After answers at the same time, the next requests need no transaction. Only a few are recorded so early."""
     cluster, announced = MemoryCluster(clock), list[tuple[int, str]]()
     journal = Announcing(listen=lambda names: announced.append((len(cluster.calls), "".join(names))))
     steps = [step(name, Action.CREATE, {"k": "v"}) for name in "abcdefg"]
