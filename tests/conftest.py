@@ -12,9 +12,10 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 import requests
@@ -27,6 +28,8 @@ from support.log_events import LOGGER, LogChecker
 from support.plugins.builder import COMPILER, build_plugins
 from support.shared_services import order, scope
 
+from gitops_connect.cli.main import GC_THRESHOLDS
+from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.model.exactly_once import ExpectedSupport
 from gitops_connect.sandbox.cluster import Sandbox, SandboxOptions
 from gitops_connect.sandbox.jars import BROKER_RELEASE, CACHE_VARIABLE, cache_directory, fetch_jars, kafka
@@ -111,9 +114,19 @@ def _said(config: pytest.Config) -> Iterator[Callable[[str, int | None, int | No
     yield say
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--half", type=int, choices=(0, 1), help="only one of two halves of the test files, by their names"
+    )
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Skip a file whose tests are all deselected: importing it can take longer than a hundred quick tests."""
-    if collection_path.suffix != ".py" or not ONLY_WITHOUT.fullmatch(config.option.markexpr):
+    if collection_path.suffix != ".py":
+        return None
+    if config.option.half is not None and crc32(collection_path.name.encode()) % 2 != config.option.half:
+        return True
+    if not ONLY_WITHOUT.fullmatch(config.option.markexpr):
         return None
     marks = MARKS_OF_A_FILE.search(collection_path.read_text())
     deselected = re.findall(r"not (\w+)", config.option.markexpr)
@@ -141,9 +154,10 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fetch the jars before the first test: a first download takes longer than the timeout of a test."""
-    # Otherwise the garbage collector scans thousands of collected tests over and over.
+    # Otherwise the garbage collector scans thousands of collected tests over and over, and takes a twelfth of the time.
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
     if not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items):
         with _said(session.config) as say:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
@@ -167,6 +181,22 @@ def _needs_forges(item: pytest.Item) -> bool:
 def _has_live_tests(session: pytest.Session) -> bool:
     """Whether any test of tests/live is selected."""
     return any(Path(__file__).with_name("live") in item.path.parents for item in session.items)
+
+
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a new ledger and its key. A copy costs less than the transactions that create the tables."""
+    directory = tmp_path_factory.mktemp("ledger")
+    Ledger.open("sqlite:///state.db", directory, None).close()
+    return directory
+
+
+@pytest.fixture
+def sqlite_ledger(tmp_path: Path, empty_ledger: Path) -> Iterator[Ledger]:
+    """An empty ledger in `state.db` of the test's directory."""
+    shutil.copytree(empty_ledger, tmp_path, dirs_exist_ok=True)
+    with closing(Ledger.open("sqlite:///state.db", tmp_path, None)) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

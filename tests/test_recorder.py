@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,10 +85,8 @@ class WatchedLedger(Ledger):
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[WatchedLedger]:
-    opened = Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)
-    yield WatchedLedger(opened._database, opened.key)
-    opened.close()
+def ledger(sqlite_ledger: Ledger) -> WatchedLedger:
+    return WatchedLedger(sqlite_ledger._database, sqlite_ledger.key)
 
 
 def carry_out(

@@ -34,6 +34,9 @@ os._exit(0)
 """
 
 
+pytestmark = pytest.mark.slow
+
+
 @pytest.fixture
 def silent() -> Iterator[str]:
     """The URL of a server that accepts every connection and never answers."""

@@ -163,7 +163,11 @@ def test_no_file_stops_the_command(file: str, pieces: list[str], forced: FileFor
         ("a.tf", RESOURCE + 'a = "' + '${"' * 200),
         ("a.tf", RESOURCE + "a = 1 " + "/*" * 100_000),
         ("a.tf", RESOURCE + "a = " + "(" * 100_000),
-        ("a.tf", LOCAL + "".join(f"a{n} = merge({f'local.a{n + 1},' * 300})\n" for n in range(12)) + "}"),
+        pytest.param(
+            "a.tf",
+            LOCAL + "".join(f"a{n} = merge({f'local.a{n + 1},' * 300})\n" for n in range(12)) + "}",
+            marks=pytest.mark.slow,
+        ),
         ("a.yaml", f"kind: Template\nparameters: [{{name: A, value: {'a' * 100_000}}}]\nobjects: [{'${A}' * 100_000}]"),
         ("a.sql", SQL + ", '" + "(" * 100_000),
         ("a.properties", PROPERTIES + "a\\" * 100_000),

@@ -27,14 +27,6 @@ def clock() -> ManualClock:
 BOTH = ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)]
 
 
-@pytest.fixture(scope="session")
-def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with a new ledger and its key. A copy is cheaper than the transactions that create the tables."""
-    directory = tmp_path_factory.mktemp("ledger")
-    Ledger.open("sqlite:///state.db", directory, None).close()
-    return directory
-
-
 @pytest.fixture(params=BOTH)
 def new_place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
     """A place without a ledger, on each kind of database."""
@@ -66,13 +58,6 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> LedgerPlace:
 def ledger(place: LedgerPlace) -> Ledger:
     """An empty ledger on each kind of database."""
     return place.open()
-
-
-@pytest.fixture
-def sqlite_ledger(tmp_path: Path, empty_ledger: Path) -> Ledger:
-    """An empty ledger in `state.db`, for tests of what only a file has."""
-    copytree(empty_ledger, tmp_path, dirs_exist_ok=True)
-    return Ledger.open("sqlite:///state.db", tmp_path, None)
 
 
 @pytest.fixture

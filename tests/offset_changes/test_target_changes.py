@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -104,7 +103,7 @@ class Workbench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Workbench]:
+def bench(tmp_path: Path, sqlite_ledger: Ledger) -> Workbench:
     clock = ManualClock()
     cluster, logs = MemoryCluster(clock), MemoryLogs()
     cluster.put(replace(connector(SINK, RUNNING, CONFIG)))
@@ -121,14 +120,13 @@ def bench(tmp_path: Path) -> Iterator[Workbench]:
     )
     known = Settings(tmp_path, clusters={LOCAL: settings})
     (tmp_path / "repo").mkdir()
-    with closing(Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)) as ledger:
-        spark = SharedSession(known.spark, {}, tmp_path / "cache")
-        clients = {LOCAL: cast(ConnectClient, cluster)}
-        runtime = Runtime(known, ledger, clients, {}, spark, clock, open_kafka=lambda *_: logs)
-        found = Workbench(tmp_path / "repo", runtime, cluster, logs)
-        (found.directory / "a.yaml").write_text(DOCUMENTS.partition("---")[0].format())
-        found.apply(declare(WorkingTree(found.directory), [LOCAL], Caches()))  # a new ledger may not know the past
-        yield found
+    spark = SharedSession(known.spark, {}, tmp_path / "cache")
+    clients = {LOCAL: cast(ConnectClient, cluster)}
+    runtime = Runtime(known, sqlite_ledger, clients, {}, spark, clock, open_kafka=lambda *_: logs)
+    found = Workbench(tmp_path / "repo", runtime, cluster, logs)
+    (found.directory / "a.yaml").write_text(DOCUMENTS.partition("---")[0].format())
+    found.apply(declare(WorkingTree(found.directory), [LOCAL], Caches()))  # a new ledger may not know the past
+    return found
 
 
 class TestPlanned:

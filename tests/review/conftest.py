@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing
-from pathlib import Path
-
 import pytest
 from standin.fixtures import standin
 from support.workplaces import at, really
@@ -16,6 +12,5 @@ __all__ = ["at", "really", "standin"]
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[Ledger]:
-    with closing(Ledger.open("sqlite:///state.db", tmp_path, b"k" * 32)) as opened:
-        yield opened
+def ledger(sqlite_ledger: Ledger) -> Ledger:
+    return sqlite_ledger

@@ -127,7 +127,7 @@ def sums(request: HttpHandler) -> None:
         ),
         (sums, "empty", "empty is damaged"),
         (sums, "unsummed", "does not have the checksum unsummed.sha1"),
-        (drip, "slow", "cannot download slow from .*: it did not answer in time"),
+        pytest.param(drip, "slow", "cannot download slow from .*: it did not answer in time", marks=pytest.mark.slow),
         (lambda request: request.send(200, {}, bytes(101)), "large", "it sends too many bytes"),
         (lambda request: request.send(200, {}, bytes(50), stop=10), "cut", "cannot download cut from .*: "),
         (lambda request: request.send(503, {}, b""), "busy", "busy from .*: HTTP 503. Check the network"),

@@ -94,6 +94,7 @@ def test_every_dependency_has_its_reason_and_no_other_package_has() -> None:
     assert by_extra == set(TABLES) - {"dependencies", "lean", "published", "dev", "build"}
 
 
+@pytest.mark.slow
 def test_no_file_has_a_secret() -> None:
     """Secrets with a form of their own, and private keys. The table has the files that test their recognition."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
