@@ -70,7 +70,7 @@ bytecode:
 databases:
 	@tests/live/install-databases
 
-check: setup     ## check style, types and architecture, and run the tests that need no service: less than a minute
+check: setup     ## check style, types and architecture, and run the tests that need no service: half a minute
 	@$(MAKE) --no-print-directory --jobs=4 style types quick-tests-0 quick-tests-1
 
 style:

@@ -19,6 +19,8 @@ from gitops_connect.model.kafka_logs import KafkaPartition, LoggedRecord, LogRan
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import KafkaSettings, SaslMechanism, SecurityProtocol
 
+pytestmark = pytest.mark.slow
+
 kafka = pytest.importorskip("confluent_kafka", reason="the client of Kafka is an extra")
 reader = pytest.importorskip("gitops_connect.kafka_log_reader", reason="the client of Kafka is an extra")
 admin = pytest.importorskip("confluent_kafka.admin", reason="the client of Kafka is an extra")
@@ -195,7 +197,6 @@ def test_an_answer_that_cannot_be_true_is_an_error(result: object, reason: str) 
     assert logs.times({ORDERS: 5, EMPTY: 0}) in ({}, {ORDERS: 60_000})
 
 
-@pytest.mark.slow
 def test_no_answer_at_all_ends_with_the_timeout() -> None:
     brokers = Brokers({ORDERS: [(5, 60_000)]})
     brokers.faults.extend([lambda _: Future()] * 9)
@@ -203,7 +204,6 @@ def test_no_answer_at_all_ends_with_the_timeout() -> None:
         logs_of(brokers, timeout=0.2).ranges([ORDERS])
 
 
-@pytest.mark.slow
 def test_a_server_that_never_answers(capfd: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         settings = KafkaSettings(

@@ -17,6 +17,8 @@ from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.observed_state import ConnectVersion, WorkerState
 from gitops_connect.observe import PATIENCE, observe, observe_at_rest
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["client", "clock", "make_client", "standin"]
 
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}

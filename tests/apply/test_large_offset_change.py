@@ -31,6 +31,8 @@ from gitops_connect.model.offsets import OffsetPatch, Offsets
 from gitops_connect.model.outcomes import Result, SendingProgress, StepOutcome
 from gitops_connect.model.plans import Action, Step
 
+pytestmark = pytest.mark.slow
+
 APPLIED, BAD, SKIPPED = Result.APPLIED, Result.FAILED, Result.SKIPPED
 A, C = ConnectorName("a"), OffsetChangeName("c")
 LOST = OutcomeUnknown("no answer")
@@ -339,7 +341,6 @@ class TestReadingBack:
 
 
 class TestInterrupts:
-    @pytest.mark.slow
     def test_the_lease_is_kept_alive_while_a_chunk_takes_long(self) -> None:
         stage = Stage()
         checked = threading.Event()

@@ -14,6 +14,8 @@ from gitops_connect.checks.schema_fields import document_fields
 from gitops_connect.cli.exit_codes import ExitCode
 from gitops_connect.report.code_scanning import rule_explanations
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("word", "shown"), rows(__file__, "words"))
 def test_what_a_word_means(word: str, shown: list[str]) -> None:
@@ -25,7 +27,6 @@ def test_what_is_not_explained(words: str, code: int, said: list[str]) -> None:
     run_here("explain", *words.split()).expect(code, said=said)
 
 
-@pytest.mark.slow
 def test_every_rule_exit_code_and_field_is_explained() -> None:
     for word in (*rule_explanations(), *(str(code.value) for code in ExitCode)):
         run_here("explain", word).expect(0, out="DOCS:\n  docs/reference/")
@@ -35,7 +36,6 @@ def test_every_rule_exit_code_and_field_is_explained() -> None:
             assert field.type not in ("", "value"), field.path
 
 
-@pytest.mark.slow
 def test_a_connector_that_is_blocked(at: Workplace) -> None:
     at.deploy("orders.yaml", at.source("orders"))
     name = at.name("orders")
@@ -61,7 +61,6 @@ def test_a_connector_that_is_blocked(at: Workplace) -> None:
     assert value["Live"]["State"] == "RUNNING"
 
 
-@pytest.mark.slow
 def test_a_connector_that_nothing_declares_or_nothing_knows(at: Workplace, tmp_path: Path) -> None:
     at.deploy("orders.yaml", at.source("orders"))
     name = at.name("orders")

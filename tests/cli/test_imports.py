@@ -10,6 +10,8 @@ from cli_page import loaded_commands
 
 from gitops_connect.cli.main import COMMANDS
 
+pytestmark = pytest.mark.slow
+
 FOREIGN = {
     *("alembic", "git", "jsonschema", "platformdirs", "psutil", "pyspark", "requests", "rich", "sqlalchemy", "yaml"),
 }
@@ -44,7 +46,6 @@ def test_the_help_of_the_program_has_the_first_sentence_of_the_help_of_each_comm
     }
 
 
-@pytest.mark.slow
 def test_a_command_whose_module_cannot_be_imported_is_a_bug_of_that_command_only() -> None:
     before = "import sys; sys.modules['gitops_connect.cli.plan'] = None"
     bug = ("This is a bug in gitops-connect.", "command: gitops-connect plan\n")
@@ -52,7 +53,6 @@ def test_a_command_whose_module_cannot_be_imported_is_a_bug_of_that_command_only
     run("version", before=before).expect(0)
 
 
-@pytest.mark.slow
 def test_a_command_imports_neither_the_planner_nor_the_ledger_if_it_needs_none() -> None:
     for command, unneeded in (("get", "gitops_connect.reconcile"), ("convert", "gitops_connect.ledger.ledger")):
         assert not {unneeded, "pyspark", "rich"} & set(run(command, "--help").expect(0).err.split()), command

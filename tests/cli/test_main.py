@@ -25,6 +25,8 @@ from gitops_connect.cli.interrupts import interruptible
 from gitops_connect.errors import ConnectUnavailable, LedgerBusy, StalePlan, UsageError
 from gitops_connect.settings.settings_file import load_settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize(("arguments", "expected"), rows(__file__, "invalid_command_lines"))
 def test_an_invalid_command_line_exits_with_64_and_refers_to_the_help(arguments: list[str], expected: str) -> None:
@@ -71,7 +73,6 @@ def test_a_command_that_takes_no_directory_does_not_ask_for_one(tmp_path: Path) 
     assert ran == Ran(64, "", "error: no repository is configured; add [repository] with url = … to the settings\n")
 
 
-@pytest.mark.slow
 def test_no_help_is_cut_off_or_has_marks_of_another_language() -> None:
     names = [[], ["get"], ["describe"], ["ledger"], ["offsets"], ["sandbox"]]
     groups = [run(*group, "--help").out for group in names]
@@ -145,7 +146,6 @@ def one_more(command: Callable[..., None]) -> Iterator[None]:
         main.command_line.cache_clear()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("command", "deaf", "code", "states"), rows(__file__, "closed_pipes"))
 def test_a_reader_that_closes_the_pipe_is_not_a_bug(
     at: Workplace, command: list[str], deaf: str, code: int, states: dict[str, str]
@@ -206,7 +206,6 @@ def test_the_version_as_text_and_as_json() -> None:
     assert json.loads(run("version", "-o", "json").out)["version"] == gitops_connect.__version__
 
 
-@pytest.mark.slow
 def test_requests_are_logged_without_credentials(at: Workplace) -> None:
     at.settings('username = "me"\npassword = "hunter2"\nheaders = {"X-Key" = "hunter3"}')
     at.commit("orders.yaml", at.source("orders", password="hunter4"))

@@ -23,6 +23,8 @@ from gitops_connect.offsets.formats.manifest_parser import parse
 from gitops_connect.offsets.rules.small import check
 from gitops_connect.report.change_document import ChangeDocument, fits, json_lines, render
 
+pytestmark = pytest.mark.slow
+
 SUFFIXES = (".json", ".yaml", ".yml", ".jsonl", ".ndjson")
 CONTEXT = ManifestContext(ConnectorName("orders"))
 LOOKS_LIKE_ANOTHER_TYPE = [
@@ -50,7 +52,6 @@ def read_back(path: str, content: bytes) -> Any:
     return check(manifest, CONTEXT, OffsetChangeKind.ALTER).offsets
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("suffix", SUFFIXES)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(found=saved_offsets)

@@ -14,6 +14,8 @@ from gitops_connect.model.desired import TargetState
 from gitops_connect.model.names import ConnectorName
 from gitops_connect.model.offsets import offset_text, partition_text
 
+pytestmark = pytest.mark.slow
+
 NAME = ConnectorName("orders")
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 NUMBERS = {"connector.class": "MovableNumberSource", "topic": "t"}

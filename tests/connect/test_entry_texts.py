@@ -9,6 +9,8 @@ from support.files.tables import rows
 from gitops_connect.connect.entry_texts import MAX_ENTRY, entry_texts
 from gitops_connect.connect.unreadable import Unreadable
 
+pytestmark = pytest.mark.slow
+
 WINDOW = 64 * 1024
 ENTRIES = [
     {"partition": {"filename": "/data/ordérs \U0001f600.txt"}, "offset": {"position": 20}},
@@ -33,7 +35,6 @@ def held_up_to(text: str, position: int) -> list[bytes]:
     return list(cut(content, WINDOW))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("form", [{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
 @pytest.mark.parametrize("frame", ["%s", '{"offsets": %s}', '\r\n {"more":[1],"offsets":%s\n}\n\n'])
 def test_the_entries_do_not_depend_on_where_the_text_is_cut(form: dict, frame: str) -> None:
@@ -99,7 +100,6 @@ def test_an_entry_without_end_is_refused_before_it_fills_the_memory() -> None:
     assert taken <= 3 * MAX_ENTRY
 
 
-@pytest.mark.slow
 def test_the_body_is_read_only_as_far_as_its_next_entries_need() -> None:
     taken = 0
 

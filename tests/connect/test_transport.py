@@ -40,6 +40,8 @@ from gitops_connect.model.observed_state import ConnectVersion
 from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ClusterSettings
 
+pytestmark = pytest.mark.slow
+
 NAME = ConnectorName("orders")
 CONFIG = {"connector.class": "FileStreamSource", "topic": "t"}
 ANY = Credential(value="any")
@@ -170,7 +172,6 @@ def test_half_an_answer_is_none(standin: StandIn, client: ConnectClient) -> None
     assert client.names() == {NAME}
 
 
-@pytest.mark.slow
 def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn], make_client: MakeClient) -> None:
     pair[0].hang("GET", "/")
     client = make_client(pair[0].url, pair[1].url, timeout=0.2)
@@ -179,7 +180,6 @@ def test_a_worker_that_hangs_is_left_for_the_next(pair: tuple[StandIn, StandIn],
     assert pair[1].count() == 2
 
 
-@pytest.mark.slow
 def test_all_other_workers_are_asked_at_the_same_time(down: str, standin: StandIn, make_client: MakeClient) -> None:
     """Each answers only once both were asked."""
     both = threading.Barrier(2)

@@ -8,6 +8,8 @@ from contract.under_test import Contract
 from gitops_connect.errors import NotFound, Rejected
 from gitops_connect.model.names import ConnectorName
 
+pytestmark = pytest.mark.slow
+
 RESTART_FAILED = "restart?includeTasks=true&onlyFailed=true"
 
 

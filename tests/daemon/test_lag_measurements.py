@@ -31,6 +31,8 @@ from gitops_connect.settings.sections import ClusterSettings, KafkaSettings, Set
 from gitops_connect.source.checkout import Source
 from gitops_connect.spark.session import SharedSession
 
+pytestmark = pytest.mark.slow
+
 SINK = ConnectorName("sink")
 JOB = f"measure the lag of {LOCAL}"
 

@@ -13,6 +13,8 @@ from gitops_connect.errors import LedgerBusy, LedgerUnusable
 from gitops_connect.ledger.leases import LEASE_SECONDS, Lease
 from gitops_connect.ledger.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 URL = "sqlite:///state.db"
 
 

@@ -32,6 +32,8 @@ from gitops_connect.settings.credential_sources import Credential
 from gitops_connect.settings.sections import ForgeKind, LogFormat
 from gitops_connect.settings.settings_file import load_settings
 
+pytestmark = pytest.mark.slow
+
 EARLIER = Path(__file__).parent
 FILE = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 
@@ -102,7 +104,6 @@ def _unpacked(value: Any) -> Any:
     return zlib.decompress(value) if isinstance(value, bytes) else value
 
 
-@pytest.mark.slow
 def test_a_ledger_is_opened_and_keeps_its_content(old: Ledger, new: Ledger) -> None:
     assert content(old) == content(new)
 
@@ -139,7 +140,6 @@ def unpacked(export: str) -> str:
     return re.sub(r'"eJ[A-Za-z0-9+/=]*"', "0", export)
 
 
-@pytest.mark.slow
 def test_a_saved_plan_is_applied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("LEDGER_KEY", KEY.decode())

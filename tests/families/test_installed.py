@@ -33,6 +33,8 @@ from gitops_connect.runtime import with_installed
 from gitops_connect.sandbox.jars import CACHE_VARIABLE
 from gitops_connect.spark import executor_modules
 
+pytestmark = pytest.mark.slow
+
 TIME = re.compile(r"\d+\.\d s")
 GUIDE = {block.language: block for block in code(DOCS / "how-to" / "add-a-connector-family.md") if block.comment}
 CONFIG = {"connector.class": "com.acme.connect.AcmeQueueSourceConnector", "acme.queue": "orders"}
@@ -87,7 +89,6 @@ def test_the_module_of_the_guide_is_short() -> None:
     assert len(GUIDE["python"].text.splitlines()) <= 50
 
 
-@pytest.mark.slow
 def test_both_engines_check_the_classes_of_a_package(acme: Registry, tmp_path: Path) -> None:
     """With a fast pattern and without."""
     slow = replace_kinds(acme)
@@ -115,7 +116,6 @@ def replace_kinds(families: Registry, **changes: Any) -> Registry:
     return replace(families, families=(*known, replace(family, classes={name: replace(one, shape=shape)})))
 
 
-@pytest.mark.slow
 def test_a_distance_is_counted_in_the_unit_of_the_package(acme: Registry, tmp_path: Path) -> None:
     case = Case(jsonl([ticket("orders", "AQ-5")]), CONFIG, offsets(ticket("orders", "AQ-9")), families=acme)
     (verdict,) = in_process([filed(case, tmp_path / "m")])
@@ -141,7 +141,6 @@ def broken_later(value: Any) -> bool:
     return True if value != "AQ-5000" else broken(value)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("accepts", [broken, broken_later])
 def test_a_bug_in_a_package_blocks_only_its_manifests(acme: Registry, tmp_path: Path, accepts: Any) -> None:
     families = replace_kinds(acme, accepts=accepts)
@@ -220,13 +219,11 @@ def checked(directory: Path, *more: str, spark: str = "") -> str:
     return ran.stdout + ran.stderr
 
 
-@pytest.mark.slow
 def test_the_guide_shows_what_the_program_prints(tmp_path: Path) -> None:
     printed, page = (TIME.sub("N s", text) for text in (checked(tmp_path), GUIDE["text"].text))
     assert printed == page
 
 
-@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_spark_checks_the_classes_of_a_package(tmp_path: Path) -> None:
     """In other processes, which import the package."""

@@ -22,6 +22,8 @@ from gitops_connect.ledger.database import Database
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.tables import REVISIONS
 
+pytestmark = pytest.mark.slow
+
 URL = "sqlite:///state.db"
 PASSWORD = "correct-horse-battery"
 NOBODY = 65534
@@ -127,7 +129,6 @@ def test_what_is_called_durable_is_on_the_disk(ledger: Ledger, tmp_path: Path) -
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "delete"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("limit", ["?connect_timeout=1", ""])
 def test_a_server_that_never_answers_is_given_up_and_named_without_its_password(tmp_path: Path, limit: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:

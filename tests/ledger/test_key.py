@@ -10,6 +10,8 @@ import pytest
 from gitops_connect.errors import LedgerUnusable, UsageError
 from gitops_connect.ledger.ledger import Ledger
 
+pytestmark = pytest.mark.slow
+
 URL = "sqlite:///state.db"
 GIVEN = b"a key of the operator, 32 bytes."
 

@@ -20,6 +20,8 @@ from gitops_connect.model.revisions import RevisionMark, Revisions
 from gitops_connect.model.rollout_decisions import WHOLE_ROLLOUT, RolloutChoice, RolloutDecision
 from gitops_connect.model.suspensions import SuspendedBy, Suspension, Suspensions
 
+pytestmark = pytest.mark.slow
+
 LOCAL = ClusterName("local")
 A, B = ConnectorName("a"), ConnectorName("b")
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -53,7 +55,6 @@ ownerships = st.builds(
 )
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(entries=st.lists(ownerships, max_size=4, unique_by=lambda one: one.connector))
 def test_ownership_makes_the_round_trip(ledger: Ledger, entries: list[Ownership]) -> None:

@@ -30,6 +30,8 @@ from gitops_connect.model.reviewed_plans import (
 )
 from gitops_connect.model.status import Condition, ConditionStatus, ConditionType
 
+pytestmark = pytest.mark.slow
+
 ORDERS = ConnectorName("orders")
 SKIP = DestructiveEffect(
     DestructiveKind.SKIP, OffsetChangeName("x"), Digest("m"), 1, (PartitionText('{"p":1}'),), 5, "5 records"

@@ -25,6 +25,8 @@ from gitops_connect.model.reviewed_plans import Approval, PlanPurpose, ReviewedC
 from gitops_connect.server import last_actors
 from gitops_connect.server.last_actors import LastActors
 
+pytestmark = pytest.mark.slow
+
 CLUSTERS = (LOCAL, ClusterName("prod"))
 
 

@@ -37,6 +37,8 @@ from gitops_connect.settings.sections import ClusterSettings, Settings, SparkSet
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession
 
+pytestmark = pytest.mark.slow
+
 LOCAL = ClusterName("local")
 CLASS = "org.apache.kafka.connect.file.FileStreamSourceConnector"
 DOCUMENTS = f"""\
@@ -121,7 +123,6 @@ def test_a_bug_in_a_family_blocks_only_its_connectors(runtime: Runtime, declared
     assert [one.message for one in proposal.plan.offset_changes] == ["its offsets have errors"]
 
 
-@pytest.mark.slow
 def test_a_spark_with_incomplete_settings_blocks_nothing_else(
     runtime: Runtime, declared: Declared, tmp_path: Path
 ) -> None:

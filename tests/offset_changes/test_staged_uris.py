@@ -19,6 +19,8 @@ from gitops_connect.model.manifests import LargeFile
 from gitops_connect.offset_changes.staged_files import LocalFiles, UriRefused, opened, stage_uri
 from gitops_connect.spark.file_copy import CopiedFile
 
+pytestmark = pytest.mark.slow
+
 PLACE = Location("orders.yaml", 9, 5)
 FILES = {
     "a.jsonl": b'{"partition":{},"offset":null}\n',

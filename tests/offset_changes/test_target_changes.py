@@ -33,6 +33,8 @@ from gitops_connect.source.checkout import History
 from gitops_connect.source.working_tree import WorkingTree
 from gitops_connect.spark.session import SharedSession
 
+pytestmark = pytest.mark.slow
+
 LOCAL, SINK = ClusterName("local"), ConnectorName("orders-sink")
 CONFIG = {"connector.class": "org.apache.kafka.connect.file.FileStreamSinkConnector", "tasks.max": "1"}
 CONFIG |= {"topics": "a,b,c"}

@@ -15,6 +15,8 @@ from gitops_connect.model.strimzi import StrimziOptions, parse_strimzi_version
 from gitops_connect.plan.planner import plan
 from gitops_connect.report.words import values
 
+pytestmark = pytest.mark.slow
+
 SECRET = {"secretName": "s", "password": "p"}
 PLAIN = {"authentication": {"type": "plain", "username": "me", "passwordSecret": SECRET}}
 TLS = {"tls": {"trustedCertificates": [{"secretName": "s", "certificate": "c"}]}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.planner.situations import NOW, as_observed, seen, situation, wanted
@@ -17,6 +18,8 @@ from gitops_connect.model.plans import Action, Plan
 from gitops_connect.plan.ownership_records import drifted, remember
 from gitops_connect.plan.planner import plan
 from gitops_connect.plan.situation import Policy, Situation
+
+pytestmark = pytest.mark.slow
 
 names = st.sampled_from([ConnectorName(f"connector-{letter}") for letter in "abcdefgh"])
 configs = st.dictionaries(

@@ -21,6 +21,8 @@ from gitops_connect.report.connector_status import PluginView, describe_connecto
 from gitops_connect.report.plan_json import PlanOrigin
 from gitops_connect.report.text import TextReport
 
+pytestmark = pytest.mark.slow
+
 URL = "jdbc:postgresql://db/shop?user=a&password={}"
 PLACES: list[str] = rows(__file__, "places")
 middles = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="*\\\"'`;&{}|<>"))

@@ -27,6 +27,8 @@ from gitops_connect.report.markdown import bold, bullets, code, folded_diff, par
 from gitops_connect.report.printable import Sentence, escaped
 from gitops_connect.report.text import TextReport
 
+pytestmark = pytest.mark.slow
+
 PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 """CommonMark with GitHub's tables and strikethrough. Its autolinks can only be in text outside of code."""
 

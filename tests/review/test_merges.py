@@ -34,6 +34,8 @@ from gitops_connect.review.merges import APPLY, MergedPlans, MergeReports
 from gitops_connect.review.pull_request_plans import as_reviewed
 from gitops_connect.settings.sections import ClusterSettings, Settings
 
+pytestmark = pytest.mark.slow
+
 LOCAL = ClusterName("local")
 REVISION, LATER = Revision("a" * 40), Revision("b" * 40)
 START_OF_BRANCH, EARLIER = Revision("1" * 40), Revision("2" * 40)
@@ -552,7 +554,6 @@ def test_a_pull_request_that_was_merged_as_several_commits_counts_once(reviewed:
     assert looked_up(plans, "d") == ([1, 2], 1)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("applied", "expected"), rows(__file__, "applied"))
 def test_after_a_restart_the_ledger_knows_what_was_applied(
     reviewed: Ledger, applied: Mapping[ClusterName, str], expected: list[int]

@@ -24,6 +24,8 @@ from gitops_connect.model.observed_state import WorkerState
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
 from gitops_connect.model.pull_requests import Comment, CommentChange, PullRequest
 
+pytestmark = pytest.mark.slow
+
 LOCAL, ORDERS = ClusterName("local"), ConnectorName("orders")
 HELD = Hold(HoldKind.SUSPENDED, "suspended by ann", "resume it")
 HELD_FOR_A_TIME = replace(HELD, until=START)
@@ -228,7 +230,6 @@ def test_80_pull_requests_take_less_than_300_requests_in_an_hour() -> None:
     assert forge.calls.total() / 2 < 300
 
 
-@pytest.mark.slow
 def test_the_newest_push_comes_before_2000_that_wait() -> None:
     queue = Queue(*range(1, 2001))
     seen: list[int] = []

@@ -18,6 +18,8 @@ from gitops_connect.errors import SandboxFailed
 from gitops_connect.sandbox.maven import Artifact, MavenResolver, order
 from gitops_connect.sandbox.maven_repository import MavenRepository
 
+pytestmark = pytest.mark.slow
+
 LEVELS = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 30}">' for n in range(1, 12))
 BOMB = f'<!DOCTYPE x [<!ENTITY e0 "{"x" * 1000}">{LEVELS}]><x>&e11;</x>'
 
@@ -127,7 +129,7 @@ def sums(request: HttpHandler) -> None:
         ),
         (sums, "empty", "empty is damaged"),
         (sums, "unsummed", "does not have the checksum unsummed.sha1"),
-        pytest.param(drip, "slow", "cannot download slow from .*: it did not answer in time", marks=pytest.mark.slow),
+        (drip, "slow", "cannot download slow from .*: it did not answer in time"),
         (lambda request: request.send(200, {}, bytes(101)), "large", "it sends too many bytes"),
         (lambda request: request.send(200, {}, bytes(50), stop=10), "cut", "cannot download cut from .*: "),
         (lambda request: request.send(503, {}, b""), "busy", "busy from .*: HTTP 503. Check the network"),

@@ -10,6 +10,8 @@ import pytest
 from gitops_connect.sandbox import processes
 from gitops_connect.sandbox.processes import ProcessId
 
+pytestmark = pytest.mark.slow
+
 SLEEPS = "import time; print('ready', flush=True); time.sleep(600)"
 STUBBORN = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); " + SLEEPS
 
@@ -70,7 +72,6 @@ def test_a_zombie_with_a_thread_left_still_runs(start: Callable[..., ProcessId])
     assert not processes.is_running(process)
 
 
-@pytest.mark.slow
 def test_one_that_does_not_want_to_end_is_killed_and_buried(start: Callable[..., ProcessId]) -> None:
     gentle, stubborn = start(SLEEPS), start(STUBBORN)
     processes.end([gentle, stubborn], grace=0.5)

@@ -26,6 +26,8 @@ from gitops_connect.report.connector_status import StatusFindings, connector_sta
 from gitops_connect.report.review_comment import review_comment
 from gitops_connect.report.text import TextReport
 
+pytestmark = pytest.mark.slow
+
 OPTIONS = CommentOptions("https://git.example/", None, 65_536)
 
 

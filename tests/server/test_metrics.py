@@ -35,6 +35,8 @@ from gitops_connect.model.restart_records import RequestKind, Restart, RestartRe
 from gitops_connect.server.event_stream import EventStream, news
 from gitops_connect.server.metrics import OTHERS, Metrics
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 REVISION = Revision("a" * 40)
 
@@ -62,7 +64,6 @@ def step(connector: str, action: Action, **more: Any) -> StepOutcome:
     return StepOutcome(Step(ConnectorName(connector), action, "why", **more), Result.APPLIED)
 
 
-@pytest.mark.slow
 def test_the_gauges_are_those_of_the_snapshot(client: TestClient, made: World) -> None:
     view = made.served.snapshot.clusters[CLUSTER]
     assert_values(client, "gauges")
@@ -161,7 +162,6 @@ def test_ready_begins_with_the_first_poll(client: TestClient, made: World) -> No
     assert client.get("/readyz").status_code == 200, "restarting the daemon would not help"
 
 
-@pytest.mark.slow
 def test_a_stream_has_an_event_for_each_change_and_ends_with_the_server() -> None:
     state = made_up_state(ManualClock().now())
 
@@ -196,7 +196,6 @@ class WatchedState(DaemonState):
         return super().wait(number, timeout)
 
 
-@pytest.mark.slow
 def test_changes_during_a_pause_are_one_event_even_if_the_last_takes_the_first_back() -> None:
     """A page may have been read between the two."""
     state, ahead = WatchedState({}), 0

@@ -37,6 +37,8 @@ from gitops_connect.settings.sections import (
 from gitops_connect.settings.settings_file import load_settings
 from gitops_connect.source.git_url import parse_address
 
+pytestmark = pytest.mark.slow
+
 SECTIONS = (
     *(RepositorySettings, ClusterSettings, SkipSettings, SparkSettings),
     *(DaemonSettings, ServerSettings, NotificationSettings, ForgeSettings),

@@ -28,6 +28,8 @@ from simulation.postgresql import PostgresDatabase, PostgresServer, _Transaction
 from simulation.timeline import Life, SimulatedClock
 from simulation.world import LedgerTemplate, Replica, World
 
+pytestmark = pytest.mark.slow
+
 Work = Generator[None, None, Any]
 NAME = "count"
 _ROW = select(PROPERTIES.c.value).where(PROPERTIES.c.name == NAME)
@@ -190,7 +192,7 @@ class Real(Processes):
         self._pool.shutdown()
 
 
-@pytest.fixture(params=["simulated", pytest.param("real", marks=pytest.mark.slow)])
+@pytest.fixture(params=["simulated", "real"])
 def processes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Processes]:
     is_real = request.param == "real"
     these = Real(request.getfixturevalue("postgres"), tmp_path) if is_real else Simulated(tmp_path)

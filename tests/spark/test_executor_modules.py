@@ -16,6 +16,8 @@ import gitops_connect
 from gitops_connect.families.registry import BUILT_IN
 from gitops_connect.spark.executor_modules import PACKAGES, packed
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(gitops_connect.__file__).parent
 
 
@@ -33,7 +35,6 @@ def test_the_rules_are_read_from_the_zip_file(tmp_path: Path) -> None:
     assert printed.strip() == f"{file}/gitops_connect/offsets/rules/rules.py"
 
 
-@pytest.mark.slow
 def test_executors_need_no_other_package(tmp_path: Path) -> None:
     """docs/reference/spark.md lists what executors need: no other dependency is imported there."""
     ours = {re.match(r"[\w.-]+", one)[0].lower() for one in requires("gitops-connect") or () if "extra" not in one}

@@ -22,6 +22,8 @@ from gitops_connect.offsets.formats import manifest_parser
 from gitops_connect.offsets.formats.field_places import is_json
 from gitops_connect.offsets.rules.small import check
 
+pytestmark = pytest.mark.slow
+
 
 def places(manifest: Manifest, config: dict[str, str]) -> list[tuple[str, int, int]]:
     verdict = check(manifest, context_of(config), OffsetChangeKind.ALTER)

@@ -34,6 +34,8 @@ from gitops_connect.model.offsets import partition_text, to_json
 from gitops_connect.offsets.rules.entries import EntryChecker
 from gitops_connect.offsets.rules.small import SHOWN, check
 
+pytestmark = pytest.mark.slow
+
 CONTEXT = context_of(MIRROR)
 JDBC = {"connector.class": "io.confluent.connect.jdbc.JdbcSourceConnector"}
 
@@ -114,7 +116,6 @@ def test_the_order_of_entries_does_not_matter(entries: list[Any]) -> None:
 configs = st.sampled_from([MIRROR, SINK, FILE_SOURCE, OTHER, None])
 
 
-@pytest.mark.slow
 @given(st.lists(arbitrary_entries, max_size=5), configs, st.sampled_from([None, offsets(mirrored(), sunk())]))
 def test_no_content_of_a_file_is_a_crash(entries: list[Any], config: Any, current: Any) -> None:
     found = verdict(entries, config, current)
