@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import socket
 import threading
@@ -44,11 +45,12 @@ class _Watch:
         self._open: set[Deadline] = set()
         self._thread: threading.Thread | None = None
         self._next = math.inf
+        os.register_at_fork(after_in_child=self._forget)
 
     def begin(self, deadline: Deadline) -> None:
         with self.lock:
             self._open.add(deadline)
-            if self._thread is None or not self._thread.is_alive():  # a fork has no threads
+            if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="deadlines", daemon=True)
                 self._thread.start()
             elif deadline.until < self._next:
@@ -58,6 +60,11 @@ class _Watch:
         with self.lock:
             self._open.discard(deadline)
             deadline.close()
+
+    def _forget(self) -> None:
+        """A forked process has no thread of its parent, and must not end the requests of its parent."""
+        self.lock, self._thread, self._next = threading.Condition(), None, math.inf
+        self._open.clear()
 
     def _run(self) -> None:
         with self.lock:
