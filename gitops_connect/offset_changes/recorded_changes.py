@@ -172,9 +172,9 @@ def recorded_difference(
 
     None if the offsets before the change were not saved, or are too many for memory.
     """
-    before = offset_changes.snapshot(cluster, record.name)
-    declared = offset_changes.declared(cluster, record.name)
-    if before is None or declared is None:
+    if (before := offset_changes.snapshot(cluster, record.name)) is None:
+        return None
+    if (declared := offset_changes.declared(cluster, record.name)) is None:
         return None
     offset_change = OffsetChange(
         record.name, record.connector, record.kind, record.digest or digest([]), record.revision, declared

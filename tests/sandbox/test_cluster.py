@@ -213,21 +213,25 @@ def killed_at(directory: Path, word: str, number: int) -> None:
         process.wait()
 
 
-def test_an_artifact_that_the_worker_did_not_load_is_an_error_with_its_reason(tmp_path: Path) -> None:
-    jars, services = tmp_path / "jars", "META-INF/services/org.apache.kafka.connect.source.SourceConnector"
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        pytest.param({}, "its jars contain no plugin of Connect", marks=pytest.mark.thorough),
+        ({"META-INF/services/org.apache.kafka.connect.source.SourceConnector": "com.example.Gone"}, "com.example.Gone"),
+    ],
+)
+def test_an_artifact_that_the_worker_did_not_load_is_an_error_with_its_reason(
+    content: dict[str, str], reason: str, tmp_path: Path
+) -> None:
+    jars, sandbox = tmp_path / "jars", tmp_path / "sandbox"
     jars.mkdir()
-    sandbox = tmp_path / "sandbox"
     plugins = plugin_path(["maven:org.example:broken:1.0"], sandbox, lambda _: jars)
-    for content, reason in (
-        ({}, "its jars contain no plugin of Connect"),
-        ({services: "com.example.Gone"}, "com.example.Gone"),
-    ):
-        with zipfile.ZipFile(jars / "broken-1.0.jar", "w") as jar:
-            for name, text in content.items():
-                jar.writestr(name, text)
-        with pytest.raises(SandboxFailed, match=f"no plugin of the artifact org.example_broken_1.0: .*{reason}"):
-            Sandbox.up(SandboxOptions(directory=sandbox, heap=512, plugin_path=plugins, tied=True))
-        assert processes.marked(marker(Sandbox.load(sandbox).state())) == ()
+    with zipfile.ZipFile(jars / "broken-1.0.jar", "w") as jar:
+        for name, text in content.items():
+            jar.writestr(name, text)
+    with pytest.raises(SandboxFailed, match=f"no plugin of the artifact org.example_broken_1.0: .*{reason}"):
+        Sandbox.up(SandboxOptions(directory=sandbox, heap=512, plugin_path=plugins, tied=True))
+    assert processes.marked(marker(Sandbox.load(sandbox).state())) == ()
 
 
 @pytest.mark.thorough

@@ -222,14 +222,14 @@ def test_a_directory_that_is_not_shared_and_a_missing_package_are_named(tmp_path
             {"without": "pyarrow"},
             "their Python has no package pyarrow: install numpy, pandas, pyarrow and backports.zstd for ",
         ),
-        pytest.param(
+        (
             {"version": "3, 12"},
             f"they run Python 3.12, but this process runs 3.{sys.version_info.minor}, and both must be ",
-            marks=pytest.mark.thorough,
         ),
-        pytest.param(None, "they have no program /nowhere/python to run as their Python; ", marks=pytest.mark.thorough),
+        (None, "they have no program /nowhere/python to run as their Python; "),
     ],
 )
+@pytest.mark.thorough
 def test_an_unsuitable_python_of_the_executors_is_a_permanent_error(
     more: dict[str, str] | None, says: str, tmp_path: Path
 ) -> None:

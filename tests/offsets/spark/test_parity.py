@@ -28,7 +28,7 @@ from support.spark.large_engine import (
     said_by_large,
 )
 
-from gitops_connect.model.offset_changes import OffsetChangeKind
+from gitops_connect.model.offset_changes import Acknowledgement, OffsetChangeKind
 from gitops_connect.offsets.rules.small import SHOWN
 from gitops_connect.offsets.spark.check import prepare
 from gitops_connect.offsets.spark.check_job import OffsetForm
@@ -125,7 +125,12 @@ NUMBERS = {str(FILE_SOURCE): {"position": 7}, str(POSTGRES): {"lsn": 7, "lsn_pro
     "same",
     [pytest.param((), id="other offsets", marks=pytest.mark.thorough), pytest.param((0, 3), id="some equal offsets")],
 )
-def test_entries_that_are_each_wrong_in_words_of_their_own(name: str, same: tuple[int, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "acknowledged", [frozenset(), pytest.param(UNREAD, marks=pytest.mark.thorough)], ids=["nothing", "unread"]
+)
+def test_entries_that_are_each_wrong_in_words_of_their_own(
+    name: str, same: tuple[int, ...], acknowledged: frozenset[Acknowledgement], tmp_path: Path
+) -> None:
     """More field names than are cached. A third of the partitions have current offsets."""
     config, make = OWN_WORDS[name]
     lines = [make(n) for n in range(1200)]
@@ -134,15 +139,14 @@ def test_entries_that_are_each_wrong_in_words_of_their_own(name: str, same: tupl
         for n, line in enumerate(lines)
         if n % 3 == 0
     ]
-    for acknowledged in (frozenset(), UNREAD):
-        cases = [Case(jsonl(lines), config, one, acknowledged=acknowledged) for one in (None, {}, offsets(*current))]
-        expected = [replace(by_small(case), largest=()) for case in cases]
-        assert expected[-1].counts
-        manifests = [filed(case, tmp_path / f"{len(acknowledged)}" / str(n)) for n, case in enumerate(cases)]
-        for split_size in (SPLIT_SIZE, 9000):
-            verdicts = in_process(manifests, split_size=split_size)
-            # Moves of equal distance are not compared: there are more than TIES.
-            assert [replace(said_by_large(one), largest=()) for one in verdicts] == expected
+    cases = [Case(jsonl(lines), config, one, acknowledged=acknowledged) for one in (None, {}, offsets(*current))]
+    expected = [replace(by_small(case), largest=()) for case in cases]
+    assert expected[-1].counts
+    manifests = [filed(case, tmp_path / str(n)) for n, case in enumerate(cases)]
+    for split_size in (SPLIT_SIZE, 9000):
+        verdicts = in_process(manifests, split_size=split_size)
+        # Moves of equal distance are not compared: there are more than TIES.
+        assert [replace(said_by_large(one), largest=()) for one in verdicts] == expected
 
 
 def test_only_findings_that_a_current_offset_may_change_wait_for_it_and_only_a_file_needs_their_words(
