@@ -11,8 +11,8 @@ unexport PYTHONDONTWRITEBYTECODE
 PIP_INSTALL = DIST_EXTRA_CONFIG="$(CURDIR)/.venv/wheels.cfg" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
 INSTALL = for part in build "$(1)"; do $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(PIP_INSTALL) --require-hashes --requirement .venv/locked.txt || exit 1; done
 JAVA_OF_DEBIAN = { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq --no-install-recommends default-jre-headless >/dev/null; }
-# Tests often wait, for a broker, a worker or a time limit: five processes keep two cores busy.
-PARALLEL = $(BIN)/pytest -q -n 5 --dist loadgroup --no-loadscope-reorder
+# Tests often wait, for a broker, a worker or a time limit: six processes keep two cores busy.
+PARALLEL = $(BIN)/pytest -q -n 6 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help setup demo test test-thorough bytecode databases gitea kube chart check style types format docs pictures bench simulate soak lock audit sbom fuzz image dist release clean
 
@@ -63,7 +63,7 @@ test-thorough: test gitea kube image fuzz ## run make test, and the tests that o
 	$(BIN)/pytest -q --hypothesis-profile=thorough tests/hostile/test_fuzz.py
 	$(BIN)/pytest -q -n 2 --dist worksteal --hypothesis-profile=thorough -m hypothesis -o timeout=1200 tests/documents/test_yaml.py tests/apply/test_executor_properties.py tests/offsets/spark
 
-# Otherwise, each of the five processes compiles all tests. They report an error of a test file, too.
+# Otherwise, each of the six processes compiles all tests. They report an error of a test file, too.
 bytecode:
 	@$(BIN)/pytest -q --collect-only -m 'not thorough' >/dev/null || true
 
