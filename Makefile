@@ -7,8 +7,8 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE
 # requirements.txt has the hashes of all packages, and pip rejects a file with another hash. What builds packages is first.
 # pip builds PySpark, whose jars it need not compress once more, and compiles nothing: `setup` imports what commands need,
-# so that they start fast also for a user who cannot write to .venv. Most of pip's time is its search for each file among
-# all versions of the package, on one processor: four processes install a quarter of the packages each.
+# so that they start fast also for a user who cannot write to .venv. Most of the time, pip searches for each file among all
+# versions of the package, on one processor: so four processes install a quarter of the packages each.
 PIP_INSTALL = env DIST_EXTRA_CONFIG="$(CURDIR)/.venv/wheels.cfg" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --no-deps --no-compile
 QUARTERS = awk '/^[^ ]/ {quarter = ++count % 4} {print > (".venv/locked-" quarter ".txt")}' .venv/locked.txt
 INSTALL = for part in build "$(1)"; do rm -f .venv/locked-*.txt && $(BIN)/python deploy/locked_requirements.py $$part > .venv/locked.txt && $(QUARTERS) && printf '%s\n' .venv/locked-*.txt | xargs -n 1 -P 4 $(PIP_INSTALL) --require-hashes --requirement || exit 1; done

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 import socket
 import threading
@@ -45,7 +44,6 @@ class _Watch:
         self._open: set[Deadline] = set()
         self._thread: threading.Thread | None = None
         self._next = math.inf
-        os.register_at_fork(after_in_child=self._forget)
 
     def begin(self, deadline: Deadline) -> None:
         with self.lock:
@@ -60,11 +58,6 @@ class _Watch:
         with self.lock:
             self._open.discard(deadline)
             deadline.close()
-
-    def _forget(self) -> None:
-        """A forked process has no thread of its parent, and must not end the requests of its parent."""
-        self.lock, self._thread, self._next = threading.Condition(), None, math.inf
-        self._open.clear()
 
     def _run(self) -> None:
         with self.lock:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -13,26 +11,6 @@ import pytest
 import requests
 
 from gitops_connect.bounded_http import Deadline, UnredirectedSession
-
-_FORKED = """\
-import os, sys, requests
-from gitops_connect.bounded_http import Deadline, UnredirectedSession
-def ask():
-    try:
-        with UnredirectedSession() as session, Deadline(0.2):
-            session.get(sys.argv[1], timeout=None)
-    except requests.ReadTimeout:
-        return
-    os._exit(1)
-ask()
-child = os.fork()
-ask()
-if child:
-    _, status = os.waitpid(child, 0)
-    sys.exit(os.waitstatus_to_exitcode(status))
-os._exit(0)
-"""
-
 
 pytestmark = pytest.mark.slow
 
@@ -56,8 +34,3 @@ def test_each_request_ends_at_its_own_time(silent: str) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(ask, (1.6, 0.8, 1.2, 0.4)))
     assert ended == [0.4, 0.8, 1.2, 1.6]
-
-
-def test_the_requests_of_a_forked_process_end_too(silent: str) -> None:
-    """It has no thread of its parent."""
-    assert subprocess.run([sys.executable, "-c", _FORKED, silent], timeout=30, check=False).returncode == 0
