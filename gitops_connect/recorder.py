@@ -186,7 +186,8 @@ class LedgerRecords:
         untouchable = differing | self._partial | self._situation.observed.unknown
         there = self._situation.ownership.keys() & self._situation.observed.connectors.keys()
         in_sync = (self._desired[name] for name in self._desired.keys() & there if name not in untouchable)
-        self._record([one for one in in_sync if one.state is not TargetState.ABSENT], Origin.ADOPTED)
+        present = (one for one in in_sync if one.state is not TargetState.ABSENT)
+        self._record(remember(self._situation, one, Origin.ADOPTED, self._clock.now()) for one in present)
 
     def _record_positions(self) -> None:
         before, now = self._ledger.status.offset_positions.of(self._cluster), self._situation.positions
@@ -239,8 +240,7 @@ class LedgerRecords:
             self._count(outcome)
         try:
             with self._ledger.together():
-                for outcome in outcomes:
-                    self._record_outcome(outcome)
+                self._record_outcomes(outcomes)
                 recorded = self._record_steps(outcomes)
         except Exception:  # after any error of one step, the others are recorded
             self._after_each(outcomes, listen)
@@ -255,7 +255,7 @@ class LedgerRecords:
         for outcome in recorded:
             try:
                 with self._ledger.together():
-                    self._record_outcome(outcome)
+                    self._record_outcomes([outcome])
             except Exception as error:  # one step must not keep the others from being recorded; it is raised below
                 errors.append(error)
                 if outcome.created_nothing:  # the lease was lost before the request: the record of `creating` stays
@@ -273,13 +273,18 @@ class LedgerRecords:
             if step.action is Action.RESET and offset_change and offset_change.kind is OffsetChangeKind.CLEAR:
                 self._clearing.add(step.connector)
 
-    def _record_outcome(self, outcome: StepOutcome) -> None:
-        if _is_in_effect(outcome):
-            self._record_effect(outcome.step)
-        if outcome.created_nothing:
-            self._withdraw_creation(outcome.step)
-        if outcome.step.connector in self._deleted and outcome.step.topics and outcome.result is not Result.SKIPPED:
-            self._ledger.forget(self._cluster, outcome.step.connector)
+    def _record_outcomes(self, outcomes: Iterable[StepOutcome]) -> None:
+        """At most one outcome of each connector. The records of all connectors are written with one statement."""
+        records = list[Ownership]()
+        for outcome in outcomes:
+            step = outcome.step
+            if _is_in_effect(outcome) and (record := self._record_effect(step)) is not None:
+                records.append(record)
+            if outcome.created_nothing:
+                self._withdraw_creation(step)
+            if step.connector in self._deleted and step.topics and outcome.result is not Result.SKIPPED:
+                self._ledger.forget(self._cluster, step.connector)
+        self._record(records)
 
     def _withdraw_creation(self, step: Step) -> None:
         """Undo `creating`: a connector that someone else creates is not deleted, and gets no initial offsets.
@@ -294,8 +299,10 @@ class LedgerRecords:
         elif seed is not None:
             self._offset_changes.drop(self._cluster, seed.name)
 
-    def _record_effect(self, step: Step) -> None:
-        """Record the connector when its last step took effect, whether or not the connector works then.
+    def _record_effect(self, step: Step) -> Ownership | None:
+        """Record what the step means, except the record of its connector, which is returned if there is a new one.
+
+        There is one when the last step took effect, whether or not the connector works then.
 
         If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
         Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
@@ -313,11 +320,12 @@ class LedgerRecords:
             # A created connector is managed from then on; it is recorded as in sync only after its last step.
             connector = self._desired[name]
             origin = Origin.ADOPTED if name in self._situation.observed.connectors else Origin.CREATED
+            record = remember(self._situation, connector, origin, self._clock.now())
             if not self._left[name] and name not in self._partial:
-                self._record([connector], origin)
-            elif action is Action.CREATE:
-                created = remember(self._situation, connector, origin, self._clock.now())
-                self._ledger.record(replace(created, desired=None))
+                return record
+            if action is Action.CREATE:
+                return replace(record, desired=None)
+        return None
 
     def _is_managed(self, name: ConnectorName) -> bool:
         """Whether a step makes the connector managed: not the reset of topics that a deleted connector has left."""
@@ -418,10 +426,9 @@ class LedgerRecords:
             return True
         return bool(planned.held or (planned.steps and not planned.applicable))
 
-    def _record(self, connectors: Iterable[DesiredConnector], origin: Origin) -> None:
+    def _record(self, records: Iterable[Ownership]) -> None:
         """Write only differences: a reconciliation in which nothing changed writes nothing."""
-        recorded, now = self._situation.ownership, self._clock.now()
-        records = [remember(self._situation, connector, origin, now) for connector in connectors]
+        recorded = self._situation.ownership
         if changed := [one for one in records if one is not recorded.get(one.connector)]:
             self._ledger.record(*changed)
 

@@ -52,7 +52,7 @@ _STOPS = (Action.STOP, Action.CREATE)
 _ENDS = (Action.RESUME, Action.PAUSE, Action.DELETE)
 _FIELDS = [one.name for one in fields(JournalEntry)]
 _STEP = [name for name in _FIELDS if name != "id"]
-_ADDED = insert(STEPS).returning(STEPS.c.id)
+_ADDED = insert(STEPS).returning(STEPS.c.id, sort_by_parameter_order=True)
 _OF_CLUSTER = STEPS.c.cluster == bindparam("of")
 _CHANGED = and_(STEPS.c.connector != "", STEPS.c.result != Result.SKIPPED)
 _TOO_OLD = select(STEPS.c.id).where(_OF_CLUSTER).order_by(STEPS.c.id.desc()).offset(bindparam("kept")).limit(1)
@@ -81,10 +81,13 @@ class StatusStore:
         """The current offsets of connectors that must move within a time, and since when."""
 
     def record_steps(self, cluster: ClusterName, entries: Iterable[JournalEntry]) -> list[int]:
-        """Add steps of this cluster to the history, and return their ids. The oldest are removed at `KEPT_STEPS`."""
+        """Add steps of this cluster, at least one, to the history, and return their ids in this order.
+
+        The oldest are removed at `KEPT_STEPS`.
+        """
         here = {"of": cluster}
         with self._database.write() as connection:
-            numbers = [int(connection.execute(_ADDED, attributes(entry, *_STEP)).scalar_one()) for entry in entries]
+            numbers = list(connection.scalars(_ADDED, [attributes(entry, *_STEP) for entry in entries]))
             if any(divmod(one, REMOVE_AFTER)[1] == 0 for one in numbers):
                 oldest = connection.scalar(_TOO_OLD, {**here, "kept": KEPT_STEPS})
                 if oldest is not None:
