@@ -95,7 +95,7 @@ class _Run:
         with self._reads.threads, self._cluster.threads(self._parallelism + 1) as pool:
             while self._ready or self._later or self._sending or self._waiting or self._ended:
                 self._report_ended()
-                if self._options.interrupted() or self._clock.monotonic() - self._checked >= _CHECK_EVERY:
+                if self._options.interrupted() or self._is_check_due():
                     self._may_go_on()
                 self._send(pool)
                 self._take_snapshot(pool)
@@ -113,9 +113,18 @@ class _Run:
             for run in reversed(new):  # each is put before those that are ready
                 self._end(run, adopted)
 
+    def _is_check_due(self) -> bool:
+        return self._clock.monotonic() - self._checked >= _CHECK_EVERY
+
     def _may_go_on(self) -> bool:
-        """Check whether another effect is allowed; if not, nothing more begins."""
-        if not self._halted:
+        """Check whether another effect is allowed; if not, nothing more begins.
+
+        Not again for each of many creations: they were recorded under the lease, and each request has a check of its
+        own (`ConnectClient.guarded_by`).
+        """
+        if self._halted:
+            return False
+        if self._is_check_due() or not (self._ready and self._ready[0].announced):
             self._checked = self._clock.monotonic()
             try:
                 self._options.before_effect()
@@ -123,8 +132,8 @@ class _Run:
                 self._halt(str(error))
             except Exception as error:  # a bug: raised when the steps in progress have ended
                 self._fail(error)
-            if self._options.interrupted():
-                self._halt("interrupted", takes_back=True)
+        if self._options.interrupted():
+            self._halt("interrupted", takes_back=True)
         return not self._halted
 
     def _may_take_back(self) -> bool:
@@ -160,11 +169,13 @@ class _Run:
         if not (self._ready and self._has_room() and (self._may_go_on() or self._may_take_back())):
             return
         while self._ready and self._has_room():
-            self._announce()
+            if not self._ready[0].announced:
+                self._announce()
             run = self._ready.popleft()
             run.execution(self._clock.monotonic())
             self._sending[pool.submit(in_trace(carry_out), run.step, self._context, run.exchanges)] = run
-        self._announce()
+        if not self._has_room():
+            self._announce()
 
     def _announce(self) -> None:
         """Record the next creations, at most two for each request that may be in progress, in one transaction.

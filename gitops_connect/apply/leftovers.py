@@ -69,12 +69,12 @@ class LeftoverReads:
         self.threads = threads(self._most)
         self._waiting: deque[tuple[Callable[[], str], Future[str]]] = deque()
         self._due = math.inf
-        self._under_way: list[Future[str]] = []
+        self._under_way: list[Future[None]] = []
         self._is_burst = False
         self._held_until = 0.0
 
     @property
-    def under_way(self) -> Sequence[Future[str]]:
+    def under_way(self) -> Sequence[Future[None]]:
         return self._under_way
 
     def add(self, read: Callable[[], str], now: float, *, runs: bool) -> Future[str]:
@@ -91,9 +91,7 @@ class LeftoverReads:
             self._is_burst, self._held_until = True, now + _LONGEST_BURST
         most = min(self._most, max(self._parallelism, self._most) - others) if self._is_burst else 0
         while self._waiting and len(self._under_way) < most:
-            read, found = self._waiting.popleft()
-            self._under_way.append(found)
-            self.threads.submit(in_trace(_bring), read, found)
+            self._under_way.append(self.threads.submit(in_trace(_bring), self._waiting))
         self._is_burst = self._is_burst and bool(self._waiting)
         if not self._waiting:
             self._due = math.inf
@@ -112,8 +110,14 @@ class LeftoverReads:
         return self._due
 
 
-def _bring(read: Callable[[], str], found: Future[str]) -> None:
-    try:
-        found.set_result(read())
-    except BaseException as error:  # raised by the one who waits for it
-        found.set_exception(error)
+def _bring(waiting: deque[tuple[Callable[[], str], Future[str]]]) -> None:
+    """Read until nothing waits: the thread that decides everything would need some time for each read."""
+    while True:
+        try:
+            read, found = waiting.popleft()
+        except IndexError:
+            return
+        try:
+            found.set_result(read())
+        except BaseException as error:  # raised by the one who waits for it
+            found.set_exception(error)

@@ -475,6 +475,17 @@ def test_a_lease_is_kept_alive_through_a_long_wait(clock: ManualClock) -> None:
     assert checks[-1] > 15
 
 
+def test_the_lease_is_not_checked_again_for_each_of_many_creations(clock: ManualClock) -> None:
+    """They are recorded under the lease, and the client checks it directly before each request."""
+    checks: list[float] = []
+    steps = [step(f"c{number:02}", Action.CREATE, {"k": "v"}) for number in range(40)]
+    stop = step("d", Action.STOP)
+    cluster = MemoryCluster(clock, connector("d"))
+    run(cluster, *steps, stop, parallelism=4, before_effect=lambda: checks.append(clock.monotonic()))
+    assert len(cluster.calls) == 41
+    assert len(checks) == 2
+
+
 def test_an_outcome_that_cannot_be_recorded_stops_the_run_and_is_raised_at_its_end(clock: ManualClock) -> None:
     cluster = MemoryCluster(clock, *(connector(name) for name in "abc"))
     reported: list[StepOutcome] = []
