@@ -616,7 +616,7 @@ def test_who_approved_a_change_is_recorded_when_it_begins(ledger: WatchedLedger)
     about = replace(situation([wanted("orders")]), reviews=Reviews(ReviewMode.REVIEWED, approved=(reviewed,)))
     records = LedgerRecords(ledger, about, plan(about), ManualClock())
     records.begin(sent, current_offsets(a=1), Difference({Direction.REWIND: 2}))
-    recorded = ledger.offset_changes.effect(CLUSTER, sent.name)
+    recorded = ledger.offset_changes.effects(CLUSTER, [sent.name]).get(sent.name)
     assert recorded is not None
     assert recorded.difference.counts == {Direction.REWIND: 2}
     words = "rewind of 2 partitions (offset change back)"

@@ -60,8 +60,12 @@ _OF_PLAN = (
     _RECORDS.where(_OF.kind.in_([OffsetChangeKind.SEED, OffsetChangeKind.CLEAR])),
 )
 """What a plan depends on besides the offset changes that are declared."""
+_ONE = select(OPERATIONS).where(_OF.cluster == bindparam("of"), _OF.name == bindparam("name"))
 _VALUES: BindParameter[Any] = bindparam("values", expanding=True)
 _NAMED, _OF_CONNECTORS = _RECORDS.where(_OF.name.in_(_VALUES)), _RECORDS.where(_OF.connector.in_(_VALUES))
+_EFFECTS = select(_OF.cluster, _OF.name, _OF.effect).where(
+    _OF.cluster == bindparam("of"), _OF.name.in_(_VALUES), _OF.effect.is_not(None)
+)
 _AT_ONCE = 500
 """Values in one statement."""
 _REMOVED_AT_ONCE = 20
@@ -193,11 +197,15 @@ class OffsetChangeStore:
             raise self._damaged(row)
         return {partition: offset for partition, offset in earlier.items() if offset is not None}
 
-    def effect(self, cluster: ClusterName, name: OffsetChangeName) -> AppliedEffect | None:
-        """What the offset change did when it was sent; None if that was not recorded."""
-        row = self._find(cluster, name)
-        if row is None or row.effect is None:
-            return None
+    def effects(
+        self, cluster: ClusterName, names: Iterable[OffsetChangeName]
+    ) -> Mapping[OffsetChangeName, AppliedEffect]:
+        """What these offset changes did when they were sent, as far as that was recorded."""
+        with self._database.read() as connection:
+            rows = list(_with_values(connection, _EFFECTS, cluster, names))
+        return {row.name: self._unpack_effect(row) for row in rows}
+
+    def _unpack_effect(self, row: Row[Any]) -> AppliedEffect:
         with self._readable(row):
             return unpack_effect(row.effect)
 
@@ -592,5 +600,5 @@ def _find(
     connection: Connection, cluster: ClusterName, name: OffsetChangeName, *, locked: bool = False
 ) -> Row[Any] | None:
     """The current row of the offset change; `locked`: nobody else writes it before the transaction ends."""
-    query = select(OPERATIONS).filter_by(cluster=cluster, name=name)
-    return connection.execute(query.with_for_update() if locked else query).one_or_none()
+    query = _ONE.with_for_update() if locked else _ONE
+    return connection.execute(query, {"of": cluster, "name": name}).one_or_none()

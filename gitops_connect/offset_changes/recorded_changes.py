@@ -9,6 +9,7 @@ from typing import Any
 from gitops_connect.errors import NotFound, StalePlan, UsageError
 from gitops_connect.ledger.ledger import Ledger
 from gitops_connect.ledger.offset_change_store import OffsetChangeStore
+from gitops_connect.model.applied_effects import AppliedEffect
 from gitops_connect.model.canonical import digest
 from gitops_connect.model.desired import DesiredState
 from gitops_connect.model.differences import Difference, Direction
@@ -84,7 +85,7 @@ def view_value(view: OffsetChangeView) -> dict[str, str]:
 
 def receipt(ledger: Ledger, cluster: ClusterName, record: OffsetChangeRecord) -> Receipt:
     """What an offset change did, as far as the ledger knows it."""
-    effect = ledger.offset_changes.effect(cluster, record.name)
+    effect = ledger.offset_changes.effects(cluster, [record.name]).get(record.name)
     begun = record.since if effect is None else effect.begun
     steps = ledger.status.around(cluster, record.connector, begun, record.since)
     everything = recorded_difference(ledger.offset_changes, cluster, record)
@@ -152,13 +153,16 @@ def entries(
             raise NotFound(
                 f"the ledger has no connector {connector!r} on {', '.join(clusters)}{did_you_mean(connector, known)}"
             )
-    return [HistoryEntry(cluster, record, _counts(changes, cluster, record)) for cluster, record in found]
+    effects = {one: changes.effects(one, [record.name for of, record in found if of == one]) for one in clusters}
+    return [
+        HistoryEntry(cluster, record, _counts(changes, cluster, record, effects[cluster].get(record.name)))
+        for cluster, record in found
+    ]
 
 
 def _counts(
-    changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord
+    changes: OffsetChangeStore, cluster: ClusterName, record: OffsetChangeRecord, effect: AppliedEffect | None
 ) -> Mapping[Direction, int] | None:
-    effect = changes.effect(cluster, record.name)
     difference = recorded_difference(changes, cluster, record) if effect is None else effect.difference
     if difference is None:
         return None

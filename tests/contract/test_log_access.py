@@ -87,7 +87,6 @@ class Brokers:
             self.topics.admin.alter_user_scram_credentials([user])["gitops"].result()
         self.topics.create("orders")
         self.topics.write("orders", [START, START + 60_000])
-        self.topics.commit("connect-sink", "orders", 1)
 
     def allow(self, kind: ResourceType, name: str, user: str = "gitops") -> None:
         binding = AclBinding(kind, name, ResourcePatternType.LITERAL, f"User:{user}", "*", AclOperation.DESCRIBE, ALLOW)

@@ -107,13 +107,15 @@ def test_what_a_change_did_is_recorded_when_it_begins_and_lost_if_it_had_no_effe
     offset_changes.begin(LOCAL, SKIP, EARLIER, NOON, effect)
     offset_changes.begin(LOCAL, SKIP, PRESENT, LATER, other)
     offset_changes.settle(LOCAL, SKIP.name, offsets(1), "", LATER)
-    assert offset_changes.effect(LOCAL, SKIP.name) == effect, "a change that is finished later did what it began"
+    assert offset_changes.effects(LOCAL, [SKIP.name]) == {SKIP.name: effect}, (
+        "a change that is finished later did what it began"
+    )
     offset_changes.remove_offsets(LOCAL, LATER + timedelta(days=1))
-    assert offset_changes.effect(LOCAL, SKIP.name) == effect
+    assert offset_changes.effects(LOCAL, [SKIP.name]) == {SKIP.name: effect}
     failing = replace(SKIP, name=OffsetChangeName("failing"))
     offset_changes.begin(LOCAL, failing, EARLIER, NOON, effect)
     offset_changes.fail(LOCAL, failing, Failure("no", lacks=frozenset({Acknowledgement.SKIP})), LATER)
-    assert offset_changes.effect(LOCAL, failing.name) is None
+    assert not offset_changes.effects(LOCAL, [failing.name])
     assert offset_changes.records(LOCAL)[failing.name].lacks == {Acknowledgement.SKIP}
     offset_changes.begin(LOCAL, failing, EARLIER, NOON)
     assert not offset_changes.records(LOCAL)[failing.name].lacks

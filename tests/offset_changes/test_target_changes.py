@@ -332,8 +332,7 @@ class TestApplied:
         partition = "{kafka_topic: b, kafka_partition: 0}"
         offsets = f"offsets: [{{partition: {partition}, offset: {{kafka_offset: 50}}}}]"
         bench.apply(bench.declare(f"acknowledge: [rewind], {offsets}"))
-        effect = bench.runtime.ledger.offset_changes.effect(LOCAL, OffsetChangeName("back"))
-        assert effect is not None
+        (effect,) = bench.runtime.ledger.offset_changes.effects(LOCAL, [OffsetChangeName("back")]).values()
         (move,) = effect.difference.moves
         expected = (*entry("b", 115), entry("b", 50)[1], 65, minutes and minutes * MINUTE)
         assert (move.partition, move.current, move.declared, move.distance, move.time) == expected
