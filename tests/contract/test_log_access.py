@@ -129,7 +129,6 @@ def reads_the_log(logs: KafkaLogs) -> bool:
 
 def test_to_read_a_log_is_to_describe_its_topic(brokers: Brokers) -> None:
     logs, missing = brokers.logs(), {ORDERS: "its principal needs Describe on the topic"}
-    brokers.allow(ResourceType.GROUP, "connect-sink")
     assert logs.partitions(["orders"]) == logs.partitions(None) == logs.times({ORDERS: 1}) == {}
     await_that(lambda: logs.ranges([ORDERS]) == logs.at({ORDERS: 0}) == ({}, missing))
     brokers.allow(ResourceType.TOPIC, "orders")
@@ -138,19 +137,6 @@ def test_to_read_a_log_is_to_describe_its_topic(brokers: Brokers) -> None:
     assert logs.ranges([ORDERS], committed_only=True) == ({ORDERS: LogRange(0, 2)}, {})
     assert logs.at({ORDERS: START + 1}) == ({ORDERS: LoggedRecord(1, START + 60_000)}, {})
     assert logs.times({ORDERS: 0}) == {ORDERS: START}
-
-
-def test_to_read_the_offsets_of_a_group_is_to_describe_it_and_its_topics(brokers: Brokers) -> None:
-    logs, missing = brokers.logs(), "its principal needs Describe on this group"
-    brokers.allow(ResourceType.TOPIC, "orders")
-    await_that(lambda: reads_the_log(logs))
-    assert logs.committed(["connect-sink"]) == ({}, {"connect-sink": missing})
-    brokers.allow(ResourceType.GROUP, "connect-sink")
-    await_that(lambda: logs.committed(["connect-sink"]) == ({"connect-sink": {ORDERS: 1}}, {}))
-    brokers.forbid_all()
-    brokers.allow(ResourceType.GROUP, "connect-sink")
-    # The broker leaves out the topic, and does not say so.
-    await_that(lambda: logs.committed(["connect-sink"]) == ({"connect-sink": {}}, {}))
 
 
 class TokenServer:
