@@ -95,7 +95,7 @@ def test_a_git_server(row: tuple[Serve, str], tmp_path: Path) -> None:
     place = Place(tmp_path)
     with serve(tmp_path) as url:
         place.settings(
-            f'[repository]\nurl = "{url}"\ntimeout = "30s"\n'
+            f'[repository]\nurl = "{url}"\ntimeout = "30s"\ngit_memory = "128MiB"\n'
             '[clusters.local]\nurl = "http://127.0.0.1:1"\ntimeout = "1s"\n'
         )
         for command in COMMANDS:
