@@ -176,7 +176,7 @@ def recorded_difference(
 
     None if the offsets before the change were not saved, or are too many for memory.
     """
-    if (before := offset_changes.snapshot(cluster, record.name)) is None:
+    if record.before is None or (before := offset_changes.snapshot(cluster, record.name)) is None:
         return None
     if (declared := offset_changes.declared(cluster, record.name)) is None:
         return None
