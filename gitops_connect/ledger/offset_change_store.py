@@ -63,9 +63,7 @@ _OF_PLAN = (
 _ONE = select(OPERATIONS).where(_OF.cluster == bindparam("of"), _OF.name == bindparam("name"))
 _VALUES: BindParameter[Any] = bindparam("values", expanding=True)
 _NAMED, _OF_CONNECTORS = _RECORDS.where(_OF.name.in_(_VALUES)), _RECORDS.where(_OF.connector.in_(_VALUES))
-_EFFECTS = select(_OF.cluster, _OF.name, _OF.effect).where(
-    _OF.cluster == bindparam("of"), _OF.name.in_(_VALUES), _OF.effect.is_not(None)
-)
+_EFFECTS = _NAMED.with_only_columns(_OF.cluster, _OF.name, _OF.effect).where(_OF.effect.is_not(None))
 _AT_ONCE = 500
 """Values in one statement."""
 _REMOVED_AT_ONCE = 20
@@ -201,13 +199,12 @@ class OffsetChangeStore:
         self, cluster: ClusterName, names: Iterable[OffsetChangeName]
     ) -> Mapping[OffsetChangeName, AppliedEffect]:
         """What these offset changes did when they were sent, as far as that was recorded."""
+        found = dict[OffsetChangeName, AppliedEffect]()
         with self._database.read() as connection:
-            rows = list(_with_values(connection, _EFFECTS, cluster, names))
-        return {row.name: self._unpack_effect(row) for row in rows}
-
-    def _unpack_effect(self, row: Row[Any]) -> AppliedEffect:
-        with self._readable(row):
-            return unpack_effect(row.effect)
+            for row in _with_values(connection, _EFFECTS, cluster, names):
+                with self._readable(row):
+                    found[row.name] = unpack_effect(row.effect)
+        return found
 
     def pieces(self, cluster: ClusterName, name: OffsetChangeName, part: OffsetsPart) -> Iterator[bytes]:
         """The offsets of a large offset change as whole lines, one entry each: a few MiB at a time.
@@ -600,5 +597,4 @@ def _find(
     connection: Connection, cluster: ClusterName, name: OffsetChangeName, *, locked: bool = False
 ) -> Row[Any] | None:
     """The current row of the offset change; `locked`: nobody else writes it before the transaction ends."""
-    query = _ONE.with_for_update() if locked else _ONE
-    return connection.execute(query, {"of": cluster, "name": name}).one_or_none()
+    return connection.execute(_ONE.with_for_update() if locked else _ONE, {"of": cluster, "name": name}).one_or_none()
