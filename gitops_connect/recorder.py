@@ -300,14 +300,13 @@ class LedgerRecords:
             self._offset_changes.drop(self._cluster, seed.name)
 
     def _record_effect(self, step: Step) -> Ownership | None:
-        """Record what the step means, except the record of its connector, which is returned if there is a new one.
+        """Record what the step means, and return the new record of its connector, if there is one.
 
-        There is one when the last step took effect, whether or not the connector works then.
-
-        If the server masks a changed value, a config that is not recorded would be sent again in every reconciliation.
-        Steps that do not bring a connector in sync with its document (`_partial`) are those of a suspended connector,
-        those without a review unless they undo drift or roll back, the stop of one whose config has errors, and those
-        of one that is not started because of its offset changes.
+        There is one when the last step took effect, whether or not the connector works then. If the server masks a
+        changed value, a config that is not recorded would be sent again in every reconciliation. Steps that do not
+        bring a connector in sync with its document (`_partial`) are those of a suspended connector, those without a
+        review unless they undo drift or roll back, the stop of one whose config has errors, and those of one that is
+        not started because of its offset changes.
         """
         name, action = step.connector, step.action
         self._record_facts(step)
