@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import socket
@@ -19,6 +18,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 
 from gitops_connect.errors import LedgerBusy
+from gitops_connect.model.bounded_json import parse_json
 
 # A time limit for one whole HTTP request: connection, headers and body.
 #
@@ -296,11 +296,8 @@ _MAY_HAVE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 def decode(body: bytes) -> Any:
     """JSON, with U+FFFD for each lone surrogate. Raises ValueError for other text, and for too many levels."""
-    try:
-        value = json.loads(body)
-        return _whole(value) if _MAY_HAVE_HALF.search(body) else value
-    except RecursionError as error:
-        raise ValueError("the JSON is nested too deeply") from error
+    value = parse_json(body)
+    return _whole(value) if _MAY_HAVE_HALF.search(body) else value
 
 
 def _whole(value: Any) -> Any:

@@ -152,6 +152,17 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Scheduling(config, log)
 
 
+@pytest.fixture
+def without_collection() -> Iterator[None]:
+    """For a test that lets a parser call itself as often as possible.
+
+    There, no call is left for the finalizers of what other tests left behind, and each of them would fail this test.
+    """
+    gc.disable()
+    yield
+    gc.enable()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Fetch the jars before the first test: a first download takes longer than the timeout of a test."""
     # Otherwise the garbage collector scans thousands of collected tests over and over, and takes a twelfth of the time.

@@ -30,6 +30,7 @@ from gitops_connect.ledger.tables import (
     OffsetsPart,
     get_property,
 )
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.offset_changes import OffsetChangeState
 from gitops_connect.model.offsets import offsets_digest, unpack
 
@@ -135,8 +136,8 @@ def _written(column: Column[Any], row: ArchiveRow) -> Any:
 def read_archive(text: str, place: str) -> Archive:
     """The archive that `text` contains; `place` is named in messages. Raises UsageError if it is incomplete."""
     try:
-        return _read(json.loads(text))
-    except (ValueError, RecursionError) as error:
+        return _read(parse_json(text))
+    except ValueError as error:
         raise UsageError(
             f"{place} is damaged, or is not an export of the ledger: {error}; nothing was imported"
         ) from error

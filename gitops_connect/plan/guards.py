@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from gitops_connect.errors import StalePlan, UnsafePlan, UsageError
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.hold import Hold, HoldKind
 from gitops_connect.model.names import ClusterName, Digest, Revision
 from gitops_connect.model.plans import Action, ConnectorPlan, Plan
@@ -79,7 +79,7 @@ class SavedPlan:
 def load_saved(text: str, name: str) -> SavedPlan:
     """Read the file `name` that `plan --out` wrote. Raises UsageError if it has other content."""
     try:
-        document = json.loads(text)
+        document = parse_json(text)
         version = str(document["format_version"])
         if version.partition(".")[0] != _MAJOR:
             raise UsageError(f"{name} has plan format {version}, but this version reads {_MAJOR}.x; make a new plan")
@@ -88,7 +88,7 @@ def load_saved(text: str, name: str) -> SavedPlan:
             for one in document["clusters"]
         )
         return SavedPlan(Revision(document["commit"]), document.get("path"), clusters)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:  # the last: nested too deeply
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(f"{name} is not a plan saved by `gitops-connect plan --out`") from error
 
 

@@ -21,6 +21,7 @@ from starlette.datastructures import QueryParams
 from starlette.exceptions import HTTPException
 
 from gitops_connect.daemon.state import ClusterView, Snapshot
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.hold import HoldKind
 from gitops_connect.model.names import ClusterName, ConnectorName
 from gitops_connect.model.outcomes import ActorKind, Actors
@@ -187,8 +188,8 @@ def encoded_key(key: SortKey) -> str:
 def decoded_key(text: str) -> SortKey:
     """The last row of the page before. Raises HTTPException (400) for a text that is not from this server."""
     try:
-        key = json.loads(base64.urlsafe_b64decode(f"{text}==="))
-    except (ValueError, RecursionError):
+        key = parse_json(base64.urlsafe_b64decode(f"{text}==="))
+    except ValueError:
         key = None
     if not isinstance(key, list) or not all(isinstance(one, str | int) for one in key):
         _reject("after", "expected the value `next` of the page before")

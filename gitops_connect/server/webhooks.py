@@ -19,6 +19,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.server.error_answers import JSONAnswer, problem
 from gitops_connect.server.served import Served, served
 from gitops_connect.settings.sections import RepositorySettings
@@ -118,8 +119,8 @@ def _payload(headers: Headers, body: bytes) -> Mapping[str, Any]:
         text = body.decode()
         if headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
             text = parse_qs(text).get("payload", [""])[0]
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text)
+    except ValueError as error:
         raise HTTPException(400, "the body is no JSON") from error
     if not isinstance(value, dict):
         raise HTTPException(400, "the body is no JSON object")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +13,7 @@ from gitops_connect.documents.encoding import Refused
 from gitops_connect.documents.fields import read
 from gitops_connect.documents.nodes import compose
 from gitops_connect.documents.recognition import API_VERSION, CONFIG_MAP
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.diagnostics import Diagnostic, Diagnostics, Location, contained
 from gitops_connect.model.documents import OFFSET_CHANGE, Document, Documents, Pointer
 from gitops_connect.model.names import ClusterName, ConnectorName, OffsetChangeName
@@ -429,8 +429,8 @@ def read_offsets(config_map: Document, entries: Sequence[str]) -> FoundOffsets:
         raise UnusableOffsets(f"missing entry {' or '.join(entries)} in the ConfigMap {name}")
     text, where = data[entry], f"the entry {entry} of the ConfigMap {name}"
     try:
-        value = json.loads(text, parse_constant=_refuse) if isinstance(text, str) else None
-    except (ValueError, RecursionError) as error:
+        value = parse_json(text, parse_constant=_refuse) if isinstance(text, str) else None
+    except ValueError as error:
         raise UnusableOffsets(f"invalid JSON in {where}: {error}") from error
     offsets = value.get("offsets") if isinstance(value, dict) else None
     if not isinstance(offsets, list) or not offsets:

@@ -57,6 +57,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.usefixtures("without_collection")
 @pytest.mark.parametrize(("text", "found", "place", "before"), BROKEN)
 def test_an_invalid_body_is_named_at_its_position_after_its_valid_entries(
     text: str, found: str, place: tuple[int, int], before: int

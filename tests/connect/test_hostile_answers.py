@@ -110,6 +110,7 @@ def test_deep_nesting_is_no_answer_of_connect(make_client: MakeClient, deep: byt
         make_client(url).names()
 
 
+@pytest.mark.usefixtures("without_collection")
 def test_deep_offsets_are_no_answer_of_connect(make_client: MakeClient, tmp_path: Path) -> None:
     body = b'{"offsets":[{"partition":' + b'{"a":' * 100_000
     with worker(whole(body)) as url, pytest.raises((ConnectRefused, ConnectUnavailable), match="not"):

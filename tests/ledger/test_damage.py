@@ -36,6 +36,7 @@ def filled(tmp_path: Path, filled_once: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.usefixtures("without_collection")
 @pytest.mark.parametrize(("table", "column", "value"), DAMAGE)
 def test_the_table_the_row_and_the_column_are_named(filled: Path, table: str, column: str, value: Any) -> None:
     edit(filled, table, column, value)

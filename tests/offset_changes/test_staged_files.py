@@ -104,6 +104,7 @@ CONTENTS = [
 ]
 
 
+@pytest.mark.usefixtures("without_collection")
 @pytest.mark.parametrize("packing", PACK)
 @pytest.mark.parametrize(("name", "content"), CONTENTS)
 def test_the_same_as_the_small_reader(name: str, content: bytes, packing: str, tmp_path: Path) -> None:

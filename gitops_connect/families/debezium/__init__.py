@@ -6,7 +6,6 @@ Here are the types of the positions: which of two positions in the log of a data
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Mapping, Set
 from dataclasses import replace
@@ -26,6 +25,7 @@ from gitops_connect.families.field_kinds import (
 )
 from gitops_connect.families.kafka_use import KafkaUse
 from gitops_connect.families.ties import Ties
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.findings import Finding, LazyWords, show
 from gitops_connect.model.sensitivity import is_reference
 from gitops_connect.model.units import Notation, Unit
@@ -168,9 +168,9 @@ def _order_vgtids(before: Any, after: Any) -> int | None:
 def _vgtid(text: Any) -> Mapping[tuple[str, str], str] | None:
     """The `flavor/gtid` of each keyspace and shard (`Vgtid.of`); None if one appears twice or the text is invalid."""
     try:
-        listed = json.loads(text)
+        listed = parse_json(text) if isinstance(text, str) else ()
         found = {(one["keyspace"], one["shard"]): one["gtid"] for one in listed}
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError):
         return None
     are_strings = all(isinstance(word, str) for shard, gtid in found.items() for word in (*shard, gtid))
     return found if isinstance(listed, list) and are_strings and len(found) == len(listed) else None

@@ -18,6 +18,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
 from jsonschema.validators import extend
 
+from gitops_connect.model.bounded_json import parse_json
 from gitops_connect.model.diagnostics import Diagnostics, Location
 from gitops_connect.model.findings import Finding, place_of
 from gitops_connect.model.manifests import OffsetSchema
@@ -112,12 +113,12 @@ def _parse(content: bytes) -> _Schema:
         hint = "shorten it: the schema of one entry needs only a few KiB"
         raise _BrokenError(f"it is larger than {MAX_BYTES // 1024} KiB", hint)
     try:
-        document = json.loads(content.decode(), parse_constant=_refuse_constant)
+        document = parse_json(content.decode(), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         raise _BrokenError(f"it is not UTF-8 ({error.reason})", "save it as UTF-8") from error
     except json.JSONDecodeError as error:
         raise _BrokenError(f"it cannot be read as JSON: {error.msg}", line=error.lineno) from error
-    except (RecursionError, ValueError) as error:
+    except ValueError as error:
         raise _BrokenError("it is nested too deeply, or contains a number that is too long or not finite") from error
     if not isinstance(document, dict | bool):
         raise _BrokenError("it is not a mapping", _SEE)

@@ -226,6 +226,7 @@ def test_entries_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.entries) == 2
 
 
+@pytest.mark.usefixtures("without_collection")
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".json", ".jsonl", ".yaml", ".csv"])
 @pytest.mark.parametrize("piece", ["{", "[", '{"a":', "[{", "[[],", "- ", '"', ",", "a\n"])
@@ -235,6 +236,7 @@ def test_a_million_of_anything_is_refused_and_ends(piece: str, suffix: str) -> N
     assert 1 <= len(found.faults) <= MAX_COUNTED + 1
 
 
+@pytest.mark.usefixtures("without_collection")
 @pytest.mark.parametrize(("depth", "faults"), [(50, 0), (51, 1), (900, 1), (100_000, 1)])
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])
 def test_depth(depth: int, faults: int, opening: str, closing: str) -> None:
