@@ -172,7 +172,8 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if not session.config.option.collectonly and any(item.get_closest_marker("e2e") for item in session.items):
         with _said(session.config) as say:
             say(f"looking for the jars of Kafka {BROKER_RELEASE}; the first time they are downloaded")
-            older = ["3.9.1"] if any("3.9.1" in item.name for item in session.items) else []
+            names = {item.name for item in session.items if item.get_closest_marker("e2e")}
+            older = [release for release in ("3.6.2", "3.9.1") if any(release in name for name in names)]
             for wanted in (*map(kafka, [BROKER_RELEASE, *older]), COMPILER):
                 fetch_jars(wanted, os.environ, say)
             if _has_live_tests(session) or any("try-a-connector" in item.name for item in session.items):

@@ -96,7 +96,8 @@ def test_during_a_rebalance_nothing_is_taken_for_absent(sandbox: Sandbox, two_wo
     """Plans that are made while a worker leaves never propose to create a connector again."""
     at = two_workers
     declare_many(at)
-    at.apply()
+    assert at.run("apply", "--yes").code in (0, 6), "the worker that joined rebalances: tasks may come later"
+    require_all(at)
     sandbox.kill_worker(2)
     until = time.monotonic() + 12
     answered = 0

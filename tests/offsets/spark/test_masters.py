@@ -340,7 +340,7 @@ def test_a_session_leaves_an_archive_with_which_the_next_one_starts_and_a_broken
     for has_archive in (False, True, True):
         session = start_session(SparkSettings("local[1]"), os.environ, lambda _: None, cache)
         assert session.run(_answer, task="asked") == 1
-        (java,) = (one for one in psutil.Process().children(recursive=True) if one.name() == "java")
+        (java,) = (one for one in psutil.Process(session._process.pid).children(recursive=True) if one.name() == "java")
         options = [one.partition("=")[0] for one in java.cmdline()]
         assert ("-XX:SharedArchiveFile" in options, "-XX:ArchiveClassesAtExit" in options) == (
             has_archive,
