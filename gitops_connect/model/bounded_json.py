@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 MAX_LEVELS = 100
-"""So many levels are always accepted, and three times as many never: they are estimated, from brackets alone."""
+"""This many levels are always accepted, and three times as many never: the brackets give an estimate."""
 
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 _STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
