@@ -89,6 +89,7 @@ def start_postgres() -> Server:
         "unix_socket_directories": "",
         "wal_level": "logical",
         "max_replication_slots": 100,
+        "max_prepared_transactions": 1,
         "max_wal_senders": 100,
         "fsync": "off",
     }

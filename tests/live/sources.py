@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from acceptance.workplace import SINK, Workplace, change
@@ -201,6 +203,14 @@ class PostgresSource(DebeziumSource):
         rows = self.server.sql(query)
         restart, confirmed = rows.split("|")
         return int(restart), int(confirmed)
+
+    @contextmanager
+    def unfinished_transaction(self) -> Iterator[None]:
+        """It keeps the restart_lsn of the slot, which PostgreSQL may advance every 15 seconds. It changes no row."""
+        message = "SELECT pg_logical_emit_message(true, 'unfinished', '')"
+        self.server.sql(f"BEGIN; {message}; PREPARE TRANSACTION 'unfinished'", self.database)
+        yield
+        self.server.sql("ROLLBACK PREPARED 'unfinished'", self.database)
 
     def advance_slot(self) -> None:
         """Let the slot of the stopped connector confirm everything."""

@@ -60,16 +60,18 @@ def test_the_plan_reads_the_slot_and_says_that_no_row_is_read_again(orders: Post
     """The slot has confirmed everything, as after a pause that is longer than its delay."""
     orders.place.settings(more=orders.database_settings())
     orders.run()
-    first, *_ = orders.insert_each(4, 5, 6)
-    orders.stop()
-    orders.advance_slot()
-    _, confirmed = orders.slot()
-    orders.move("back", first, "acknowledge: [rewind, external]")
-    between = f"{confirmed - first['lsn_proc']:,} bytes of WAL between"
-    orders.place.run("plan").expect(out=(f"{orders.database} is confirmed up to", "does not send", between))
-    orders.place.apply()
-    orders.insert()
-    orders.await_last(7)
+    with orders.unfinished_transaction():
+        first, *_ = orders.insert_each(4, 5, 6)
+        orders.stop()
+        orders.server.sql("CHECKPOINT")
+        orders.advance_slot()
+        _, confirmed = orders.slot()
+        orders.move("back", first, "acknowledge: [rewind, external]")
+        between = f"{confirmed - first['lsn_proc']:,} bytes of WAL between"
+        orders.place.run("plan").expect(out=(f"{orders.database} is confirmed up to", "does not send", between))
+        orders.place.apply()
+        orders.insert()
+        orders.await_last(7)
     assert orders.ids() == [1, 2, 3, 4, 5, 6, 7]
 
 
