@@ -8,15 +8,13 @@ levels are therefore limited before a text is parsed.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import Any
 
 MAX_LEVELS = 100
 """This many levels are always accepted, and three times as many never: the brackets give an estimate."""
 
-_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
-_STRING = re.compile(rb'"(?:[^"\\]++|\\.?)*+"?', re.DOTALL)
+_OTHERS = bytes(set(range(256)) - set(b'[]{}"'))
 
 
 def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = None) -> Any:
@@ -24,19 +22,26 @@ def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = 
 
     `parse_constant` is that of `json.loads`, which reads the text.
     """
-    content = text.encode(errors="replace") if isinstance(text, str) else text
-    if _may_be_deep(content) and _may_be_deep(_STRING.sub(b"", content)):
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
+    if _is_deep(_brackets(text.encode(errors="replace"))):
         raise ValueError(f"the JSON has more than {MAX_LEVELS} nested levels")
     return json.loads(text, parse_constant=parse_constant)
 
 
-def _may_be_deep(content: bytes) -> bool:
-    """Remove empty pairs of brackets, level by level. Brackets in strings count, and may remain."""
-    brackets = content.translate(None, _NO_BRACKETS)
+def _brackets(content: bytes) -> bytes:
+    """Those outside strings, which an even number of quotes precedes; so two quotes side by side are not needed."""
+    unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
+    signs = unescaped.translate(None, _OTHERS).replace(b'""', b"")
+    return b"".join(signs.split(b'"')[::2])
+
+
+def _is_deep(brackets: bytes) -> bool:
+    """Remove empty pairs, level by level. The deeper they are nested, the fewer are empty."""
     for _ in range(MAX_LEVELS):
         outer = brackets.replace(b"[]", b"").replace(b"{}", b"")
         removed = len(brackets) - len(outer)
-        if len(brackets) <= MAX_LEVELS or removed * MAX_LEVELS < len(brackets):  # the deeper, the fewer are empty
+        if len(brackets) <= MAX_LEVELS or removed * MAX_LEVELS < len(brackets):
             break
         brackets = outer
     return len(brackets) > MAX_LEVELS

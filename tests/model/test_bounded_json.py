@@ -8,7 +8,16 @@ import pytest
 
 from gitops_connect.model.bounded_json import MAX_LEVELS, parse_json
 
-PAIRS = [("[", "]"), ('{"a":', "}"), ('{"a":[0,', "]}"), ('[{"b":"]","a":', "}]")]
+PAIRS = [
+    ("[", "]"),
+    ('{"a":', "}"),
+    ('{"a":[0,', "]}"),
+    ('[{"b":"]","a":', "}]"),
+    ('["]",', "]"),
+    ('{"}":[],"\\"":', "}"),
+    (r'["\\","]\"",', "]"),
+    ('["\u225d",', "]"),
+]
 
 
 @pytest.mark.parametrize(("opening", "closing"), PAIRS)
@@ -22,8 +31,9 @@ def test_levels_up_to_the_limit_are_read(opening: str, closing: str) -> None:
 @pytest.mark.parametrize("times", [3 * MAX_LEVELS + 1, 100_000])
 def test_more_levels_are_refused_before_the_parser_recurses(opening: str, closing: str, times: int) -> None:
     for text in (opening * times, f"{opening * times}1{closing * times}"):
-        with pytest.raises(ValueError, match=r"the JSON has more than 100 nested levels"):
-            parse_json(text)
+        for sent in (text, text.encode(), text.encode("utf-16-le")):
+            with pytest.raises(ValueError, match=r"the JSON has more than 100 nested levels"):
+                parse_json(sent)
 
 
 @pytest.mark.parametrize("inside", ["[" * 5000, "]" * 5000, "[}" * 5000, '\\"[{' * 5000, "\\\\\\\\", "{[" * 90])
