@@ -30,7 +30,7 @@ def parse_json(text: str | bytes, parse_constant: Callable[[str], Any] | None = 
 
 
 def _brackets(content: bytes) -> bytes:
-    """Those outside strings, which an even number of quotes precedes; so two quotes side by side are not needed."""
+    """The brackets outside strings. Before each, the number of quotes is even, also without adjacent quotes."""
     unescaped = content.replace(b"\\\\", b"").replace(b'\\"', b"")
     signs = unescaped.translate(None, _OTHERS).replace(b'""', b"")
     return b"".join(signs.split(b'"')[::2])
