@@ -209,8 +209,10 @@ class PostgresSource(DebeziumSource):
         """It keeps the restart_lsn of the slot, which PostgreSQL may advance every 15 seconds. It changes no row."""
         message = "SELECT pg_logical_emit_message(true, 'unfinished', '')"
         self.server.sql(f"BEGIN; {message}; PREPARE TRANSACTION 'unfinished'", self.database)
-        yield
-        self.server.sql("ROLLBACK PREPARED 'unfinished'", self.database)
+        try:
+            yield
+        finally:
+            self.server.sql("ROLLBACK PREPARED 'unfinished'", self.database)
 
     def advance_slot(self) -> None:
         """Let the slot of the stopped connector confirm everything."""
